@@ -18,7 +18,7 @@ from fairlead.cli.components.wanted import (
 from fairlead.cli.frame.context import Context
 from fairlead.cli.frame.findings import add_output, check_output, print_findings
 from fairlead.cli.frame.flags import BooleanFlag
-from fairlead.cli.operations.carried_out import new_id
+from fairlead.console.pages.data.operation_ids import new_id
 
 if TYPE_CHECKING:
     from fairlead.console.http.writing.wanted_component import CheckedComponent

@@ -41,10 +41,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if not rows:
         warn_if_absent(context, namespace)
     if args.output in ("json", "yaml"):
-        from fairlead.cli.frame.documents import render_document
+        from fairlead.cli.frame.documents import printed_document
 
-        text = render_document(args.output, [row_document(each) for each in rows])
-        context.stdout.write(text if text.endswith("\n") else f"{text}\n")
+        context.stdout.write(printed_document(args.output, [row_document(each) for each in rows]))
     else:
         is_wide = args.output == "wide"
         context.stdout.write(

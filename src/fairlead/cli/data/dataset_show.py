@@ -44,10 +44,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if details.unread:
         context.messages.warn(f"not read: {', '.join(details.unread)}")
     if args.output in ("json", "yaml"):
-        from fairlead.cli.frame.documents import render_document
+        from fairlead.cli.frame.documents import printed_document
 
-        text = render_document(args.output, details_document(details))
-        context.stdout.write(text if text.endswith("\n") else f"{text}\n")
+        context.stdout.write(printed_document(args.output, details_document(details)))
     else:
         context.stdout.write(details_text(details))
     return 0

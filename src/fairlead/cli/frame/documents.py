@@ -17,6 +17,12 @@ def render_document(output: str, document: object) -> str:
     return (render_json if output == "json" else render_yaml)(document)
 
 
+def printed_document(output: str, document: object) -> str:
+    """The same with a newline at the end, for the terminal."""
+    text = render_document(output, document)
+    return text if text.endswith("\n") else f"{text}\n"
+
+
 def render_json(document: object) -> str:
     """Indent 4, no newline at the end."""
     import json

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import secrets
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from fairlead.cli.frame.context import ClusterOperations, Context
 from fairlead.cli.frame.object_names import NO_API_SERVER_HINT
@@ -17,9 +16,6 @@ if TYPE_CHECKING:
     StepsAndUndo = tuple[Sequence[OperationStep], Sequence[OperationStep]]
     Plan = Callable[[str], StepsAndUndo]
 
-_ID_LETTERS: Final = "abcdefghijkmnpqrstuvwxyz23456789"
-_ID_LENGTH: Final = 12
-
 
 def operations_of(context: Context, *, makes_namespace: bool = False) -> ClusterOperations:
     """Raises UserError without an API server."""
@@ -27,11 +23,6 @@ def operations_of(context: Context, *, makes_namespace: bool = False) -> Cluster
     if found is None:
         raise UserError("there is no API server to ask for operations", NO_API_SERVER_HINT)
     return found
-
-
-def new_id() -> str:
-    """docs/spec/operations.md#record"""
-    return "".join(secrets.choice(_ID_LETTERS) for _ in range(_ID_LENGTH))
 
 
 def unfinished_of(operations: ClusterOperations, subject: str) -> Operation | None:
@@ -88,6 +79,7 @@ def carry_out(
 
     Raises UserError if it fails or is cancelled.
     """
+    from fairlead.console.pages.data.operation_ids import new_id
     from fairlead.rules.operations.progress import planned
 
     id = new_id()

@@ -36,11 +36,12 @@ def print_operations(
 ) -> None:
     """A table, or documents."""
     if args.output in ("json", "yaml"):
-        from fairlead.cli.frame.documents import render_document
+        from fairlead.cli.frame.documents import printed_document
         from fairlead.wire.operations.document import operation_document
 
-        text = render_document(args.output, [operation_document(each) for each in found])
-        context.stdout.write(text if text.endswith("\n") else f"{text}\n")
+        context.stdout.write(
+            printed_document(args.output, [operation_document(each) for each in found])
+        )
     else:
         context.stdout.write(_table(found, now))
 

@@ -26,11 +26,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
     operations = operations_of(context)
     found = found_operation(operations, args.id)
     if args.output in ("json", "yaml"):
-        from fairlead.cli.frame.documents import render_document
+        from fairlead.cli.frame.documents import printed_document
         from fairlead.wire.operations.document import operation_document
 
-        text = render_document(args.output, operation_document(found))
-        context.stdout.write(text if text.endswith("\n") else f"{text}\n")
+        context.stdout.write(printed_document(args.output, operation_document(found)))
     else:
         context.stdout.write(_page(found, operations.now()))
     return 0

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairlead.cli.frame.context import ClusterPeople, Context
-from fairlead.cli.frame.documents import check_output, render_document
+from fairlead.cli.frame.documents import check_output, printed_document
 from fairlead.cli.frame.object_names import NO_API_SERVER_HINT
 from fairlead.errors import UserError
 
@@ -122,8 +122,7 @@ def print_written(
 
 
 def print_document(args: argparse.Namespace, context: Context, document: object) -> None:
-    text = render_document(args.output, document)
-    context.stdout.write(text if text.endswith("\n") else f"{text}\n")
+    context.stdout.write(printed_document(args.output, document))
 
 
 def user_document(user: User) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.cli.frame.context import Context
-from fairlead.cli.frame.documents import check_output, render_document
+from fairlead.cli.frame.documents import check_output, printed_document
 from fairlead.errors import OutsideError
 from fairlead.model.resources import PODS
 from fairlead.wire.text.tabwriter import render_rows
@@ -45,8 +45,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     uses = reported or _counted_uses(snapshot, context)
     if args.output in ("json", "yaml"):
         document = _document(tree, uses, is_reported=bool(reported))
-        text = render_document(args.output, document)
-        context.stdout.write(text if text.endswith("\n") else f"{text}\n")
+        context.stdout.write(printed_document(args.output, document))
     else:
         context.stdout.write(_table(tree, uses))
         context.stdout.write("" if reported else "".join(_limits(tree, snapshot, uses)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from fairlead.cli.frame.context import Context
-from fairlead.cli.frame.documents import check_output, render_document
+from fairlead.cli.frame.documents import check_output, printed_document
 from fairlead.cli.store.named import add_store, named_store
 from fairlead.errors import UserError
 
@@ -34,8 +34,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         "rows": dict(found.rows),
     }
     if args.output:
-        text = render_document(args.output, document)
-        context.stdout.write(text if text.endswith("\n") else f"{text}\n")
+        context.stdout.write(printed_document(args.output, document))
         return 0
     lines = [(name, str(value)) for name, value in document.items() if name != "rows"]
     lines += [(f"rows of {name}", str(count)) for name, count in found.rows.items()]

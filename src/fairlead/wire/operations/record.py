@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from fairlead.model.actions import Manifest, ObjectRef
+from fairlead.model.actions import Manifest
 from fairlead.model.moment import Moment
 from fairlead.model.operations.operation import (
     Operation,
@@ -61,10 +61,6 @@ _plan_decoder: Final = msgspec.json.Decoder(_WirePlan)
 
 def record_name(id: str) -> str:
     return f"{_PREFIX}{id}"
-
-
-def record_ref(id: str, namespace: str) -> ObjectRef:
-    return ObjectRef("v1", "ConfigMap", record_name(id), namespace, plural="configmaps")
 
 
 def lease_name(subject: str) -> str:

@@ -6,13 +6,12 @@ Pages write the records only; a loop of the console, or another process, carries
 from __future__ import annotations
 
 import asyncio
-import secrets
-import string
 import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
 from fairlead.console.http.answers import Refused
+from fairlead.console.pages.data.operation_ids import is_id
 from fairlead.errors import ChangedMeanwhile, NotFound
 from fairlead.model.actions import Manifest, ObjectRef, object_ref
 from fairlead.model.operations.operation import (
@@ -36,8 +35,6 @@ READS_AT_ONCE: Final = 8
 PLANS_KEPT: Final = 64
 """Plans whose seen objects are remembered."""
 _CLAIM: Final = "PersistentVolumeClaim"
-_LETTERS: Final = string.ascii_lowercase + string.digits
-_ID_LETTERS: Final = 12
 
 Change = Callable[[Operation], Operation]
 
@@ -195,19 +192,6 @@ def seen_targets(plan: Operation) -> dict[str, ObjectRef]:
 
 def _version(found: Manifest | None) -> str:
     return "" if found is None else str(found["metadata"].get("resourceVersion", ""))
-
-
-def new_id() -> str:
-    """Of a new operation: letters and digits, made at random."""
-    return "".join(secrets.choice(_LETTERS) for _ in range(_ID_LETTERS))
-
-
-def is_id(text: str) -> bool:
-    """
-    >>> is_id("abc123def456"), is_id("../secrets"), is_id("")
-    (True, False, False)
-    """
-    return 0 < len(text) <= 40 and text.isascii() and text.isalnum() and text == text.lower()
 
 
 def is_seen(operation: Operation, by: str) -> bool:

@@ -18,7 +18,7 @@ from starlette.requests import Request
 
 from fairlead.console.boards.data.component_rows import source_of
 from fairlead.console.http.answers import Refused
-from fairlead.console.http.data.operation_desk import OperationDesk, new_id
+from fairlead.console.http.data.operation_desk import OperationDesk
 from fairlead.console.http.data.read_components import ReadComponents
 from fairlead.console.http.subjects import subject_of
 from fairlead.console.http.writing.frame import Blocked, PlannedWrite, Written, invalid, not_there
@@ -35,6 +35,7 @@ from fairlead.console.pages.data.components import (
     ComponentOrder,
     ComponentPlanned,
 )
+from fairlead.console.pages.data.operation_ids import new_id
 from fairlead.console.pages.endpoints import BASE
 from fairlead.console.pages.envelope import FieldFault, timestamp
 from fairlead.errors import FairleadError, OutsideError, UserError

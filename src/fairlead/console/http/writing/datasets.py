@@ -13,7 +13,7 @@ from msgspec import Struct
 from starlette.requests import Request
 
 from fairlead.console.boards.data.dataset_rows import DATA_SET, data_set_of
-from fairlead.console.http.data.operation_desk import OperationDesk, new_id
+from fairlead.console.http.data.operation_desk import OperationDesk
 from fairlead.console.http.data.read_data import ReadData
 from fairlead.console.http.subjects import subject_of
 from fairlead.console.http.writing.frame import Blocked, PlannedWrite, Written, invalid, not_there
@@ -26,6 +26,7 @@ from fairlead.console.pages.data.datasets import (
     DataSetOrder,
     PreheatOrder,
 )
+from fairlead.console.pages.data.operation_ids import new_id
 from fairlead.console.pages.envelope import FieldFault
 from fairlead.console.pages.writing.preview import Effect
 from fairlead.errors import OutsideError
