@@ -104,3 +104,14 @@ class StoreDown(OutsideError):
 
     def __init__(self, what: str, hint: str = "") -> None:
         super().__init__("store", what, hint)
+
+
+class LedgerTaken(OutsideError):
+    """Another usage recorder has claimed the ledger: the older one stops. Nothing was written."""
+
+    def __init__(self, epoch: int, newest: int) -> None:
+        super().__init__(
+            "store",
+            f"the usage ledger was claimed by another recorder: claim {newest} follows {epoch}",
+            "run one usage recorder for each store",
+        )

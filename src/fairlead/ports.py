@@ -79,6 +79,20 @@ from fairlead.model.records.sign_ins import SignIn
 from fairlead.model.refusal import Refusal
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source
+from fairlead.model.usage.ledger import (
+    JobRecord,
+    KeptState,
+    LedgerBatch,
+    LedgerBounds,
+    LedgerClaim,
+    NodeHour,
+    NodeInterval,
+    PodHour,
+    PodInterval,
+    StateKind,
+)
+from fairlead.model.usage.prices import Price
+from fairlead.model.usage.sums import NodeSum, UsageSum
 
 
 class Clock(Protocol):
@@ -1311,6 +1325,118 @@ class Owners(Protocol):
     async def owners(self, kind: OwnerKind) -> tuple[UsageOwner, ...]:
         """All of this kind, by id."""
         ...
+
+
+class LedgerWriting(Protocol):
+    """The ledger, as the usage recorder writes it (docs/spec/usage.md#recorder)."""
+
+    async def claim_ledger(self, holder: str, now: int) -> LedgerClaim:
+        """Make this recorder the newest one, and return what is open.
+
+        From the heartbeat to `now` is stored as a gap.
+        """
+        ...
+
+    async def write_ledger(self, epoch: int, batch: LedgerBatch) -> None:
+        """Store all of the batch in one transaction. Raises LedgerTaken if `epoch` is not the
+        newest claim.
+        """
+        ...
+
+    async def fold_day(self, epoch: int, day: int, end: int) -> None:
+        """Replace the rows of the billing day from `day` to `end` by the sums of its intervals.
+        Raises LedgerTaken.
+        """
+        ...
+
+    async def forget_ledger(self, epoch: int, records_before: int, days_before: int) -> int:
+        """Remove records that ended before the first time, and days and jobs before the second; how
+        many there were. Raises LedgerTaken.
+        """
+        ...
+
+
+class PriceRecords(Protocol):
+    """Prices. No method changes or removes one."""
+
+    async def add_price(self, price: Price) -> int:
+        """Store it and return its id."""
+        ...
+
+    async def prices(self) -> tuple[Price, ...]:
+        """All, in the order of their ids."""
+        ...
+
+
+class LedgerReading(PriceRecords, Protocol):
+    """What is asked of the ledger. Times are milliseconds UTC, `start` included, `end` excluded.
+
+    `namespaces`: only these; None = all.
+    """
+
+    async def ledger_bounds(self) -> LedgerBounds: ...
+
+    async def usage_days(
+        self, start: int, end: int, namespaces: Collection[str] | None = None
+    ) -> tuple[UsageSum, ...]:
+        """The folded days that begin in this time, sorted by day, owner, job and class."""
+        ...
+
+    async def usage_sums(
+        self, start: int, end: int, namespaces: Collection[str] | None = None
+    ) -> tuple[UsageSum, ...]:
+        """The same sums of the intervals and hours of this time, cut at its ends; `day` is
+        `start`. Hours count if they begin in it.
+        """
+        ...
+
+    async def node_days(self, start: int, end: int) -> tuple[NodeSum, ...]:
+        """Of nodes, the folded days that begin in this time."""
+        ...
+
+    async def node_sums(self, start: int, end: int) -> tuple[NodeSum, ...]:
+        """Of nodes, the same sums of the intervals and hours of this time."""
+        ...
+
+    async def pod_intervals(
+        self,
+        start: int,
+        end: int,
+        namespaces: Collection[str] | None = None,
+        job_uid: str = "",
+    ) -> tuple[PodInterval, ...]:
+        """Those that touch this time, by `started_at` and uid; of one job if it is named."""
+        ...
+
+    async def node_intervals(self, start: int, end: int) -> tuple[NodeInterval, ...]: ...
+
+    async def pod_hours(self, start: int, end: int) -> tuple[PodHour, ...]:
+        """Those that begin in this time, by hour and uid."""
+        ...
+
+    async def node_hours(self, start: int, end: int) -> tuple[NodeHour, ...]: ...
+
+    async def states_at(
+        self, at: int, kinds: Collection[StateKind], namespaces: Collection[str] | None = None
+    ) -> tuple[KeptState, ...]:
+        """The states that are valid at this time, by kind, namespace and name. Nodes and trees have
+        no namespace, and are returned whatever `namespaces` is.
+        """
+        ...
+
+    async def ledger_jobs(
+        self,
+        start: int,
+        end: int,
+        namespaces: Collection[str] | None = None,
+        name: str = "",
+    ) -> tuple[JobRecord, ...]:
+        """Jobs that existed in this time, the newest first; of one name if it is given."""
+        ...
+
+
+class UsageLedger(LedgerWriting, LedgerReading, Protocol):
+    """Both sides of the ledger; the store implements it."""
 
 
 class Store(
