@@ -1424,6 +1424,14 @@ class LedgerReading(PriceRecords, Protocol):
         """
         ...
 
+    async def states_begun(
+        self, start: int, end: int, kinds: Collection[StateKind]
+    ) -> tuple[KeptState, ...]:
+        """The states that begin in this time, by `started_at`, kind and uid. With the states at
+        `start` they are all that a replay of this time needs.
+        """
+        ...
+
     async def ledger_jobs(
         self,
         start: int,
