@@ -1330,10 +1330,12 @@ class Owners(Protocol):
 class LedgerWriting(Protocol):
     """The ledger, as the usage recorder writes it (docs/spec/usage.md#recorder)."""
 
-    async def claim_ledger(self, holder: str, now: int) -> LedgerClaim:
+    async def claim_ledger(self, holder: str, now: int, zone: str = "UTC") -> LedgerClaim:
         """Make this recorder the newest one, and return what is open.
 
-        From the heartbeat to `now` is stored as a gap.
+        From the heartbeat to `now` is stored as a gap. `zone`: of billing days; the first claim
+        stores it, and a claim with another one raises UserError, because folded days stay as they
+        are.
         """
         ...
 

@@ -238,10 +238,14 @@ class LedgerClaim(Struct, frozen=True):
 
 
 class LedgerBounds(Struct, frozen=True):
-    """Which times the ledger covers: `first` (0 = it is empty), `heartbeat`, and gaps between."""
+    """Which times the ledger covers: `first` (0 = it is empty), `heartbeat`, and gaps between.
+
+    `zone`: the time zone of its billing days.
+    """
 
     first: int = 0
     heartbeat: int = 0
     gaps: tuple[Gap, ...] = ()
     folded_until: int = 0
     epoch: int = 0
+    zone: str = "UTC"

@@ -1,0 +1,1 @@
+"""The forms of usage and cost (docs/spec/usage.md)."""
