@@ -133,12 +133,19 @@ class NodeHour(Struct, frozen=True):
 
 
 class StateKind(StrEnum):
-    """What a kept state is of. `TREE`: the quota tree."""
+    """What a kept state is of. `TREE`: the quota tree. The kinds below it are what the reasons of
+    waiting pods depend on: `WORKLOAD` an owner of pods, `BUDGET` a PodDisruptionBudget, `WITHHELD`
+    the GPUs of a node that an operator took out of use.
+    """
 
     NODE = "node"
     POD = "pod"
     JOB = "job"
     TREE = "tree"
+    WORKLOAD = "workload"
+    BUDGET = "budget"
+    NAMESPACE = "namespace"
+    WITHHELD = "withheld"
 
 
 class KeptState(Struct, frozen=True):
