@@ -8,7 +8,10 @@ import gc
 import logging
 import os
 import resource
+import shutil
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -26,6 +29,27 @@ settings.load_profile("fairlead")
 # collecting garbage at Go's default of 100. They take up to 300 MiB more for it.
 os.environ.setdefault("GOGC", "400")
 os.environ.setdefault("GOMEMLIMIT", "600MiB")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A killed program leaves its temporary files: all of a session are in one folder, which is
+    removed at its end. pytest's own folders stay where they are, because they are looked at after a
+    failure, and because the path of a socket has at most 107 characters.
+    """
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+    folder = tempfile.mkdtemp(prefix="fl-")
+    Path(folder).chmod(0o1777)  # as /tmp: servers of databases run as users of their own
+    before = os.environ.get("TMPDIR")
+    os.environ["TMPDIR"] = tempfile.tempdir = folder
+
+    def end() -> None:
+        tempfile.tempdir = None
+        os.environ.pop("TMPDIR")
+        if before is not None:
+            os.environ["TMPDIR"] = before
+        shutil.rmtree(folder, ignore_errors=True)
+
+    config.add_cleanup(end)
 
 
 def pytest_report_header() -> str:
