@@ -30,6 +30,7 @@ from fairlead.model.keys import (
     ANNOTATION_REQUESTED_GPUS,
     ANNOTATION_SUSPEND,
     ANNOTATION_TOPOLOGY_GROUP,
+    ANNOTATION_USERNAME,
     GANG_KOORDINATOR,
     GANG_KOORDINATOR_SIZE,
     GANG_VOLCANO,
@@ -74,7 +75,7 @@ __all__ += [
     "LABEL_ROLE",
     "LABEL_ROLE_PREFIX",
 ]
-__all__ += ["ANNOTATION_REQUESTED_GPUS", "ANNOTATION_SUSPEND", "QUOTA_GATE"]
+__all__ += ["ANNOTATION_REQUESTED_GPUS", "ANNOTATION_SUSPEND", "ANNOTATION_USERNAME", "QUOTA_GATE"]
 __all__ += [
     "ANNOTATION_GPU_PLACEMENT",
     "ANNOTATION_GPU_SPLIT",
@@ -139,7 +140,6 @@ ANNOTATION_SUPERVISED: Final = "job-supervisor.kube-ai.io/job-status"
 ANNOTATION_SSH_SECRET: Final = "arena.kubeflow.org/ssh-secret"
 ANNOTATION_SPOT: Final = "job-supervisor.kube-ai.io/spot-instance"
 ANNOTATION_SPOT_WAIT: Final = "job-supervisor.kube-ai.io/max-wait-time"
-ANNOTATION_USERNAME: Final = "arena.kubeflow.org/username"
 LABEL_SUBMITTER: Final = "arena.kubeflow.org/uid"  # md5 of the user name
 LABEL_ISOLATE_USER: Final = "arena.kubeflow.org/isolate-user"
 """On a namespace: `true` shows people their own jobs only."""

@@ -17,6 +17,9 @@ GPU: Final = 1_000_000
 """One GPU, in the unit of the ledger."""
 HOUR: Final = 3_600_000
 """Milliseconds of an hour of the ledger."""
+RECENT: Final = 600_000
+"""Milliseconds within which a recorder has seen what the API server shows, or has lost its Lease.
+"""
 
 
 class ClosedBy(StrEnum):
@@ -231,12 +234,14 @@ class LedgerClaim(Struct, frozen=True):
     """What a recorder finds when it begins. `epoch`: its number, the newest.
 
     `heartbeat`: until when the open records are known to be true; 0 = the ledger is empty. `hours`:
-    the rows of the hour of the heartbeat, which go on.
+    the rows of the hour of the heartbeat, which go on. `ended`: uids of pods with an interval that
+    ended less than `RECENT` before the heartbeat, so that none is recorded twice.
     """
 
     epoch: int
     heartbeat: int = 0
     pods: tuple[PodInterval, ...] = ()
+    ended: tuple[str, ...] = ()
     nodes: tuple[NodeInterval, ...] = ()
     states: tuple[KeptState, ...] = ()
     pod_hours: tuple[PodHour, ...] = ()
