@@ -1352,8 +1352,8 @@ class LedgerWriting(Protocol):
         ...
 
     async def forget_ledger(self, epoch: int, records_before: int, days_before: int) -> int:
-        """Remove records that ended before the first time, and days and jobs before the second; how
-        many there were. Raises LedgerTaken.
+        """Remove records that ended before the first time, with the hours of intervals, and days,
+        gaps and deleted jobs before the second; how many rows there were. Raises LedgerTaken.
         """
         ...
 
@@ -1388,7 +1388,9 @@ class LedgerReading(PriceRecords, Protocol):
         self, start: int, end: int, namespaces: Collection[str] | None = None
     ) -> tuple[UsageSum, ...]:
         """The same sums of the intervals and hours of this time, cut at its ends; `day` is
-        `start`. Hours count if they begin in it.
+        `start`. Hours count if they begin in it. Open intervals count until the heartbeat.
+
+        Raises UserError for a time of more than two years.
         """
         ...
 
@@ -1413,7 +1415,7 @@ class LedgerReading(PriceRecords, Protocol):
     async def node_intervals(self, start: int, end: int) -> tuple[NodeInterval, ...]: ...
 
     async def pod_hours(self, start: int, end: int) -> tuple[PodHour, ...]:
-        """Those that begin in this time, by hour and uid."""
+        """Those that begin in this time, by hour, uid and `started_at`."""
         ...
 
     async def node_hours(self, start: int, end: int) -> tuple[NodeHour, ...]: ...
@@ -1421,8 +1423,8 @@ class LedgerReading(PriceRecords, Protocol):
     async def states_at(
         self, at: int, kinds: Collection[StateKind], namespaces: Collection[str] | None = None
     ) -> tuple[KeptState, ...]:
-        """The states that are valid at this time, by kind, namespace and name. Nodes and trees have
-        no namespace, and are returned whatever `namespaces` is.
+        """The states that are valid at this time, by kind, namespace, name and uid. Those without a
+        namespace, as nodes and trees, are returned whatever `namespaces` is.
         """
         ...
 

@@ -1,141 +1,178 @@
-"""A ledger in memory, for tests of what writes and reads one, and the oracle of the store's.
-
-It is written from `ports.UsageLedger` and docs/spec/usage.md, and does everything in the plainest
-way: each question looks at all records.
+"""The ledger in memory, as docs/spec/usage.md describes it: for tests of what writes and reads one,
+and the oracle of the store. It looks at every record for every question.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from typing import Any
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable
+from operator import attrgetter
+from typing import Any, Final, TypeVar
 
-from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec import structs
 
 from fairlead.errors import LedgerTaken, UserError
 from fairlead.model.usage.ledger import (
     HOUR,
+    MOST,
     OPEN,
+    RECENT,
+    Amount,
+    End,
     Gap,
     JobRecord,
     KeptState,
-    Key,
     LedgerBatch,
     LedgerBounds,
     LedgerClaim,
+    LedgerJob,
     NodeHour,
     NodeInterval,
     PodHour,
     PodInterval,
+    PriceClass,
     StateKind,
+    UsedBy,
 )
 from fairlead.model.usage.prices import Price
 from fairlead.model.usage.sums import NodeSum, UsageIntegral, UsageSum
 
-_WITHOUT_NAMESPACE = (StateKind.NODE, StateKind.TREE, StateKind.NAMESPACE, StateKind.WITHHELD)
+LONGEST: Final = 1 << 36
+Interval = TypeVar("Interval", PodInterval, NodeInterval)
+Record = TypeVar("Record", PodInterval, NodeInterval, KeptState)
+Group = tuple[UsedBy, LedgerJob, PriceClass]
 
 
 class MemoryLedger:
-    """`ports.UsageLedger`."""
+    """A `ports.UsageLedger`. Set `down` to an exception that each call raises."""
 
     def __init__(self) -> None:
-        self.pods: dict[Key, PodInterval] = {}
-        self.nodes: dict[Key, NodeInterval] = {}
-        self.hours_of_pods: dict[Key, PodHour] = {}
-        self.hours_of_nodes: dict[Key, NodeHour] = {}
-        self.states: dict[tuple[StateKind, str, int], KeptState] = {}
-        self.jobs: dict[str, JobRecord] = {}
-        self.days: dict[int, tuple[tuple[UsageSum, ...], tuple[NodeSum, ...]]] = {}
-        self.gaps: list[Gap] = []
-        self.added: list[Price] = []
-        self.epoch = self.first = self.heartbeat = self.folded_until = 0
+        self.down: Exception | None = None
+        self.epoch = 0
         self.zone = ""
+        self.first = 0
+        self.heartbeat = 0
+        self.folded_until = 0
+        self.gaps: dict[int, Gap] = {}
+        self.pods: dict[tuple[str, int], PodInterval] = {}
+        self.nodes: dict[tuple[str, int], NodeInterval] = {}
+        self.states: dict[tuple[StateKind, str, int], KeptState] = {}
+        self.hours_of_pods: dict[tuple[str, int, int], PodHour] = {}
+        self.hours_of_nodes: dict[tuple[str, int, int], NodeHour] = {}
+        self.jobs: dict[str, JobRecord] = {}
+        self.days: dict[int, tuple[UsageSum, ...]] = {}
+        self.days_of_nodes: dict[int, tuple[NodeSum, ...]] = {}
+        self.added: list[Price] = []
+        self.batches: list[LedgerBatch] = []
+        """What was written, in order."""
 
-    # LedgerWriting
+    # writing
 
     async def claim_ledger(self, holder: str, now: int, zone: str = "UTC") -> LedgerClaim:
+        self._check()
         if self.zone not in ("", zone):
             raise UserError(
-                f"the time zone of billing days is `{self.zone}` in the ledger, not `{zone}`",
-                f"set `billingTimeZone: {self.zone}`",
+                f"the days of the usage ledger are those of `{self.zone}`, not of `{zone}`",
+                f"set billingTimeZone to `{self.zone}`",
             )
         self.zone = zone
         self.epoch += 1
+        self.heartbeat = min(self.heartbeat, now)
         if self.heartbeat and self.heartbeat < now:
-            self.gaps.append(Gap(self.heartbeat, now))
+            self.gaps[self.heartbeat] = Gap(self.heartbeat, now)
         hour = self.heartbeat - self.heartbeat % HOUR
+        ended = {
+            each.pod_uid
+            for each in self.pods.values()
+            if self.heartbeat - RECENT < each.ended_at < OPEN
+        }
         return LedgerClaim(
-            epoch=self.epoch,
-            heartbeat=self.heartbeat,
-            pods=tuple(each for each in self.pods.values() if each.ended_at == OPEN),
-            nodes=tuple(each for each in self.nodes.values() if each.ended_at == OPEN),
-            states=tuple(each for each in self.states.values() if each.ended_at == OPEN),
-            pod_hours=tuple(each for each in self.hours_of_pods.values() if each.hour == hour),
-            node_hours=tuple(each for each in self.hours_of_nodes.values() if each.hour == hour),
-            jobs=tuple(each for each in self.jobs.values() if not each.deleted_at),
+            self.epoch,
+            self.heartbeat,
+            _sorted((each for each in self.pods.values() if each.ended_at == OPEN), "pod_uid"),
+            tuple(sorted(ended)),
+            _sorted((each for each in self.nodes.values() if each.ended_at == OPEN), "node_uid"),
+            _in_order(each for each in self.states.values() if each.ended_at == OPEN),
+            await self.pod_hours(hour, hour + 1),
+            await self.node_hours(hour, hour + 1),
+            tuple(sorted(each for each in self.jobs.values() if not each.deleted_at)),
         )
 
     async def write_ledger(self, epoch: int, batch: LedgerBatch) -> None:
         self._check(epoch)
+        self.batches.append(batch)
         self.first = self.first or batch.at
         self.heartbeat = max(self.heartbeat, batch.at)
-        self.pods |= {(each.pod_uid, each.started_at): each for each in batch.pods}
-        self.nodes |= {(each.node_uid, each.started_at): each for each in batch.nodes}
-        self.hours_of_pods |= {(each.pod_uid, each.hour): each for each in batch.pod_hours}
-        self.hours_of_nodes |= {(each.node_uid, each.hour): each for each in batch.node_hours}
-        self.states |= {(each.kind, each.uid, each.started_at): each for each in batch.states}
-        self.jobs |= {each.uid: each for each in batch.jobs}
-        for end in batch.pod_ends:
-            _end(self.pods, end.key, ended_at=end.ended_at, closed_by=end.closed_by)
-        for end in batch.node_ends:
-            _end(self.nodes, end.key, ended_at=end.ended_at, closed_by=end.closed_by)
-        for state in batch.state_ends:
-            _end(self.states, (state.kind, *state.key), ended_at=state.ended_at)
+        for pod in batch.pods:
+            self.pods[pod.pod_uid, pod.started_at] = _closed(
+                structs.replace(pod, amount=_bounded(pod.amount))
+            )
+        for node in batch.nodes:
+            self.nodes[node.node_uid, node.started_at] = _closed(node)
+        for state in batch.states:
+            self.states[state.kind, state.uid, state.started_at] = _closed(state)
+        _end(self.pods, batch.pod_ends)
+        _end(self.nodes, batch.node_ends)
+        for end in batch.state_ends:
+            kept = self.states.get((end.kind, *end.key))
+            if kept is not None and kept.ended_at == OPEN:
+                ended = structs.replace(kept, ended_at=max(end.ended_at, kept.started_at))
+                self.states[end.kind, *end.key] = ended
+        for hour in batch.pod_hours:
+            if (hour.pod_uid, hour.started_at) in self.pods:
+                self.hours_of_pods[hour.pod_uid, hour.started_at, hour.hour] = hour
+        for row in batch.node_hours:
+            if (row.node_uid, row.started_at) in self.nodes:
+                self.hours_of_nodes[row.node_uid, row.started_at, row.hour] = row
+        for job in batch.jobs:
+            self.jobs[job.uid] = job
 
     async def fold_day(self, epoch: int, day: int, end: int) -> None:
         self._check(epoch)
-        self.days[day] = (await self.usage_sums(day, end), await self.node_sums(day, end))
+        self.days[day] = await self.usage_sums(day, end)
+        self.days_of_nodes[day] = await self.node_sums(day, end)
         self.folded_until = max(self.folded_until, end)
 
     async def forget_ledger(self, epoch: int, records_before: int, days_before: int) -> int:
         self._check(epoch)
-        before = self._count()
-        for ended in (self.pods, self.nodes, self.states):
-            _keep(ended, lambda each: each.ended_at >= records_before)
-        for hours in (self.hours_of_pods, self.hours_of_nodes):
-            _keep(hours, lambda each: each.hour + HOUR >= records_before)
-        _keep(self.jobs, lambda each: not each.deleted_at or each.deleted_at >= days_before)
-        self.days = {day: sums for day, sums in self.days.items() if day >= days_before}
-        self.gaps = [gap for gap in self.gaps if gap.ended_at >= days_before]
-        return before - self._count()
+        pods = {key for key, each in self.pods.items() if each.ended_at < records_before}
+        nodes = {key for key, each in self.nodes.items() if each.ended_at < records_before}
+        hours_before = records_before - HOUR
+        removed = [
+            _remove(self.hours_of_pods, lambda each: each.hour < hours_before),
+            _remove(self.hours_of_pods, lambda each: (each.pod_uid, each.started_at) in pods),
+            _remove(self.hours_of_nodes, lambda each: each.hour < hours_before),
+            _remove(self.hours_of_nodes, lambda each: (each.node_uid, each.started_at) in nodes),
+            _remove(self.pods, lambda each: each.ended_at < records_before),
+            _remove(self.nodes, lambda each: each.ended_at < records_before),
+            _remove(self.states, lambda each: each.ended_at < records_before),
+            _remove(self.gaps, lambda each: each.ended_at < days_before),
+            _remove(self.jobs, lambda each: 0 < each.deleted_at < days_before),
+        ]
+        for day in [day for day in self.days if day < days_before]:
+            removed.append(len(self.days.pop(day)) + len(self.days_of_nodes.pop(day)))
+        return sum(removed)
 
-    def _count(self) -> int:
-        kept: Iterable[dict[Any, Any]] = (
-            *(self.pods, self.nodes, self.states, self.hours_of_pods, self.hours_of_nodes),
-            *(self.jobs, self.days),
-        )
-        return sum(map(len, kept))
-
-    def _check(self, epoch: int) -> None:
-        if epoch != self.epoch:
-            raise LedgerTaken(epoch, self.epoch)
-
-    # PriceRecords
+    # prices
 
     async def add_price(self, price: Price) -> int:
-        self.added.append(replace(price, id=len(self.added) + 1))
-        return len(self.added)
+        self._check()
+        id = len(self.added) + 1
+        self.added.append(structs.replace(price, id=id))
+        return id
 
     async def prices(self) -> tuple[Price, ...]:
+        self._check()
         return tuple(self.added)
 
-    # LedgerReading
+    # reading
 
     async def ledger_bounds(self) -> LedgerBounds:
+        self._check()
         return LedgerBounds(
             self.first,
             self.heartbeat,
-            tuple(sorted(self.gaps)),
+            tuple(self.gaps[key] for key in sorted(self.gaps)),
             self.folded_until,
             self.epoch,
             self.zone or "UTC",
@@ -144,100 +181,57 @@ class MemoryLedger:
     async def usage_days(
         self, start: int, end: int, namespaces: Collection[str] | None = None
     ) -> tuple[UsageSum, ...]:
-        rows = [
-            row
-            for day, (sums, _) in self.days.items()
-            if start <= day < end
-            for row in sums
-            if _is_of(row.by.namespace, namespaces)
-        ]
-        return tuple(sorted(rows, key=lambda row: (row.day, row.by, row.job, row.price_class)))
-
-    async def node_days(self, start: int, end: int) -> tuple[NodeSum, ...]:
-        rows = [row for day, (_, sums) in self.days.items() if start <= day < end for row in sums]
-        return tuple(sorted(rows, key=lambda row: (row.day, row.price_class)))
+        self._check()
+        days = sorted(day for day in self.days if start <= day < end)
+        rows = (row for day in days for row in self.days[day])
+        return tuple(row for row in rows if _is_in(row.by.namespace, namespaces))
 
     async def usage_sums(
         self, start: int, end: int, namespaces: Collection[str] | None = None
     ) -> tuple[UsageSum, ...]:
-        sums: dict[Any, list[UsageIntegral]] = {}
-        pods: dict[Any, set[str]] = {}
-        for each in await self.pod_intervals(start, end, namespaces):
-            key = (each.by, each.job, each.price_class)
-            sums.setdefault(key, []).append(self._integral(each, start, end))
-            pods.setdefault(key, set()).add(each.pod_uid)
+        self._check()
+        _check_length(start, end)
+        last = min(end, self.heartbeat)
+        pods: dict[Group, set[str]] = defaultdict(set)
+        sums: dict[Group, list[int]] = defaultdict(lambda: [0] * 7)
+        for pod in self.pods.values():
+            time = _overlap(pod, start, last)
+            if time:
+                pods[_group(pod)].add(pod.pod_uid)
+                amounts = structs.astuple(pod.amount)
+                _add(sums[_group(pod)], [amount * time for amount in amounts])
+        for hour in self.hours_of_pods.values():
+            if start <= hour.hour < end:
+                group = _group(self.pods[hour.pod_uid, hour.started_at])
+                _add(sums[group], [0, 0, 0, 0, hour.busy, hour.idle, hour.unknown])
         return tuple(
-            UsageSum(start, *key, integral=_added(sums[key]), pods=len(pods[key]))
-            for key in sorted(sums)
+            UsageSum(start, *group, UsageIntegral(*sums[group]), len(pods[group]))
+            for group in sorted(sums)
+            if _is_in(group[0].namespace, namespaces)
         )
 
-    def _integral(self, each: PodInterval, start: int, end: int) -> UsageIntegral:
-        """The hours of a pod belong to the last of its intervals that touch the hour."""
-        ms = min(each.ended_at, end, self._known_until) - max(each.started_at, start)
-        hours = [
-            hour
-            for hour in self.hours_of_pods.values()
-            if hour.pod_uid == each.pod_uid
-            and start <= hour.hour < end
-            and self._last_in(hour) == each.started_at
-        ]
-        amount, ms = each.amount, max(0, ms)
-        return UsageIntegral(
-            gpu=amount.gpu * ms,
-            gpu_memory=amount.gpu_memory_mib * ms,
-            cpu=amount.cpu_milli * ms,
-            memory=amount.memory_mib * ms,
-            busy=sum(hour.busy for hour in hours),
-            idle=sum(hour.idle for hour in hours),
-            unknown=sum(hour.unknown for hour in hours),
-        )
-
-    def _last_in(self, hour: PodHour) -> int:
-        return max(
-            (
-                each.started_at
-                for each in self.pods.values()
-                if each.pod_uid == hour.pod_uid
-                and each.started_at < hour.hour + HOUR
-                and each.ended_at > hour.hour
-            ),
-            default=-1,
-        )
-
-    @property
-    def _known_until(self) -> int:
-        """Open records are known to be true until the heartbeat."""
-        return self.heartbeat
+    async def node_days(self, start: int, end: int) -> tuple[NodeSum, ...]:
+        self._check()
+        days = sorted(day for day in self.days_of_nodes if start <= day < end)
+        return tuple(row for day in days for row in self.days_of_nodes[day])
 
     async def node_sums(self, start: int, end: int) -> tuple[NodeSum, ...]:
-        sums: dict[Any, NodeSum] = {}
-        for each in await self.node_intervals(start, end):
-            key = each.price_class
-            row = sums.setdefault(key, NodeSum(start, key))
-            ms = min(each.ended_at, end, self._known_until) - max(each.started_at, start)
-            sums[key] = replace(row, node_ms=row.node_ms + max(0, ms))
-        for hour in await self.node_hours(start, end):
-            node = self._node_in(hour)
-            if node is not None and node.price_class in sums:
-                sums[node.price_class] = _with_hour(sums[node.price_class], hour)
-        by_class: dict[Any, list[UsageIntegral]] = {}
-        for usage in await self.usage_sums(start, end):
-            by_class.setdefault(usage.price_class, []).append(usage.integral)
-        rows = []
-        for key in sorted(sums):
-            held = _added(by_class.get(key, []))
-            rows.append(replace(sums[key], used=held.busy, idle=held.idle, unknown=held.unknown))
-        return tuple(rows)
-
-    def _node_in(self, hour: NodeHour) -> NodeInterval | None:
-        found = [
-            each
-            for each in self.nodes.values()
-            if each.node_uid == hour.node_uid
-            and each.started_at < hour.hour + HOUR
-            and each.ended_at > hour.hour
-        ]
-        return max(found, key=lambda each: each.started_at, default=None)
+        self._check()
+        _check_length(start, end)
+        sums: dict[PriceClass, list[int]] = defaultdict(lambda: [0] * 7)
+        for node in self.nodes.values():
+            time = _overlap(node, start, min(end, self.heartbeat))
+            if time:
+                _add(sums[node.price_class], [time, 0, 0, 0, 0, 0, 0])
+        for hour in self.hours_of_pods.values():
+            if start <= hour.hour < end:
+                pod = self.pods[hour.pod_uid, hour.started_at]
+                _add(sums[pod.price_class], [0, hour.busy, hour.idle, hour.unknown, 0, 0, 0])
+        for row in self.hours_of_nodes.values():
+            if start <= row.hour < end:
+                node = self.nodes[row.node_uid, row.started_at]
+                _add(sums[node.price_class], [0, 0, 0, 0, row.free, row.stranded, row.broken])
+        return tuple(NodeSum(start, each, *sums[each]) for each in sorted(sums))
 
     async def pod_intervals(
         self,
@@ -246,51 +240,53 @@ class MemoryLedger:
         namespaces: Collection[str] | None = None,
         job_uid: str = "",
     ) -> tuple[PodInterval, ...]:
-        found = [
+        self._check()
+        found = (
             each
             for each in self.pods.values()
-            if each.started_at < end
-            and each.ended_at > start
-            and _is_of(each.by.namespace, namespaces)
-            and job_uid in ("", each.job.uid)
-        ]
-        return tuple(sorted(found, key=lambda each: (each.started_at, each.pod_uid)))
+            if _overlap(each, start, end)
+            and _is_in(each.by.namespace, namespaces)
+            and (not job_uid or each.job.uid == job_uid)
+        )
+        return _sorted(found, "started_at", "pod_uid")
 
     async def node_intervals(self, start: int, end: int) -> tuple[NodeInterval, ...]:
-        found = [
-            each for each in self.nodes.values() if each.started_at < end and each.ended_at > start
-        ]
-        return tuple(sorted(found, key=lambda each: (each.started_at, each.node_uid)))
+        self._check()
+        found = (each for each in self.nodes.values() if _overlap(each, start, end))
+        return _sorted(found, "started_at", "node_uid")
 
     async def pod_hours(self, start: int, end: int) -> tuple[PodHour, ...]:
-        found = [each for each in self.hours_of_pods.values() if start <= each.hour < end]
-        return tuple(sorted(found, key=lambda each: (each.hour, each.pod_uid)))
+        self._check()
+        found = (each for each in self.hours_of_pods.values() if start <= each.hour < end)
+        return tuple(sorted(found, key=attrgetter("hour", "pod_uid", "started_at")))
 
     async def node_hours(self, start: int, end: int) -> tuple[NodeHour, ...]:
-        found = [each for each in self.hours_of_nodes.values() if start <= each.hour < end]
-        return tuple(sorted(found, key=lambda each: (each.hour, each.node_uid)))
+        self._check()
+        found = (each for each in self.hours_of_nodes.values() if start <= each.hour < end)
+        return tuple(sorted(found, key=attrgetter("hour", "node_uid", "started_at")))
 
     async def states_at(
         self, at: int, kinds: Collection[StateKind], namespaces: Collection[str] | None = None
     ) -> tuple[KeptState, ...]:
-        found = [
+        self._check()
+        return _in_order(
             each
             for each in self.states.values()
-            if each.kind in kinds
-            and each.started_at <= at < each.ended_at
-            and (each.kind in _WITHOUT_NAMESPACE or _is_of(each.namespace, namespaces))
-        ]
-        return tuple(sorted(found, key=lambda each: (each.kind, each.namespace, each.name)))
+            if each.started_at <= at < each.ended_at
+            and each.kind in kinds
+            and (not each.namespace or _is_in(each.namespace, namespaces))
+        )
 
     async def states_begun(
         self, start: int, end: int, kinds: Collection[StateKind]
     ) -> tuple[KeptState, ...]:
-        found = [
+        self._check()
+        found = (
             each
             for each in self.states.values()
-            if each.kind in kinds and start <= each.started_at < end
-        ]
-        return tuple(sorted(found, key=lambda each: (each.started_at, each.kind, each.uid)))
+            if start <= each.started_at < end and each.kind in kinds
+        )
+        return tuple(sorted(found, key=attrgetter("started_at", "kind", "uid")))
 
     async def ledger_jobs(
         self,
@@ -299,45 +295,72 @@ class MemoryLedger:
         namespaces: Collection[str] | None = None,
         name: str = "",
     ) -> tuple[JobRecord, ...]:
+        self._check()
         found = [
             each
             for each in self.jobs.values()
             if each.created_at < end
             and (not each.deleted_at or each.deleted_at > start)
-            and _is_of(each.by.namespace, namespaces)
+            and _is_in(each.by.namespace, namespaces)
             and name in ("", each.name)
         ]
         return tuple(sorted(found, key=lambda each: (-each.created_at, each.uid)))
 
+    def _check(self, epoch: int | None = None) -> None:
+        if self.down is not None:
+            raise self.down
+        if epoch is not None and epoch != self.epoch:
+            raise LedgerTaken(epoch, self.epoch)
 
-def _is_of(namespace: str, namespaces: Collection[str] | None) -> bool:
+
+def _check_length(start: int, end: int) -> None:
+    if end - start > LONGEST:
+        raise UserError("a period of more than two years", "ask for a shorter one")
+
+
+def _bounded(amount: Amount) -> Amount:
+    return Amount(*(min(max(each, 0), MOST) for each in structs.astuple(amount)))
+
+
+def _closed(record: Record) -> Record:
+    return structs.replace(record, ended_at=max(record.started_at, record.ended_at))
+
+
+def _end(kept: dict[tuple[str, int], Interval], ends: Iterable[End]) -> None:
+    for end in ends:
+        found = kept.get(end.key)
+        if found is not None and found.ended_at == OPEN:
+            ended_at = max(end.ended_at, found.started_at)
+            kept[end.key] = structs.replace(found, ended_at=ended_at, closed_by=end.closed_by)
+
+
+def _overlap(each: PodInterval | NodeInterval, start: int, end: int) -> int:
+    return max(0, min(each.ended_at, end) - max(each.started_at, start))
+
+
+def _group(pod: PodInterval) -> Group:
+    return pod.by, pod.job, pod.price_class
+
+
+def _add(sums: list[int], more: list[int]) -> None:
+    for at, each in enumerate(more):
+        sums[at] += each
+
+
+def _is_in(namespace: str, namespaces: Collection[str] | None) -> bool:
     return namespaces is None or namespace in namespaces
 
 
-def _end(records: dict[Any, Any], key: Any, **values: Any) -> None:
-    """An end of a record that has ended, or does not exist, changes nothing."""
-    record = records.get(key)
-    if record is not None and record.ended_at == OPEN:
-        records[key] = replace(record, **values)
+def _sorted(found: Iterable[Interval], *fields: str) -> tuple[Interval, ...]:
+    return tuple(sorted(found, key=attrgetter(*fields)))
 
 
-def _keep(records: dict[Any, Any], keeps: Any) -> None:
-    for key in [key for key, each in records.items() if not keeps(each)]:
-        del records[key]
+def _in_order(found: Iterable[KeptState]) -> tuple[KeptState, ...]:
+    return tuple(sorted(found, key=attrgetter("kind", "namespace", "name", "uid")))
 
 
-def _added(parts: Iterable[Struct]) -> UsageIntegral:
-    total: dict[str, int] = {}
-    for part in parts:
-        for name, amount in asdict(part).items():
-            total[name] = total.get(name, 0) + amount
-    return UsageIntegral(**total)
-
-
-def _with_hour(row: NodeSum, hour: NodeHour) -> NodeSum:
-    return replace(
-        row,
-        free=row.free + hour.free,
-        stranded=row.stranded + hour.stranded,
-        broken=row.broken + hour.broken,
-    )
+def _remove(kept: dict[Any, Any], is_over: Callable[[Any], bool]) -> int:
+    over = [key for key, each in kept.items() if is_over(each)]
+    for key in over:
+        del kept[key]
+    return len(over)

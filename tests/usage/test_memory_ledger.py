@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 from tests.usage.memory_ledger import MemoryLedger
 
-from fairlead.errors import LedgerTaken
+from fairlead.errors import LedgerTaken, UserError
 from fairlead.model.usage.ledger import (
     GPU,
     HOUR,
@@ -19,6 +19,8 @@ from fairlead.model.usage.ledger import (
     Gap,
     KeptState,
     LedgerBatch,
+    LedgerBounds,
+    LedgerJob,
     PodHour,
     PodInterval,
     PriceClass,
@@ -26,6 +28,7 @@ from fairlead.model.usage.ledger import (
     StateKind,
     UsedBy,
 )
+from fairlead.model.usage.sums import UsageIntegral, UsageSum
 from fairlead.ports import UsageLedger
 
 POD = PodInterval(
@@ -38,7 +41,7 @@ def test_an_open_record_counts_until_the_heartbeat_and_a_closed_one_until_its_en
     async def run() -> None:
         ledger: UsageLedger = MemoryLedger()
         epoch = (await ledger.claim_ledger("a", HOUR)).epoch
-        hour = PodHour("p1", HOUR, busy=GPU * HOUR, idle=GPU * HOUR)
+        hour = PodHour("p1", HOUR, HOUR, busy=GPU * HOUR, idle=GPU * HOUR)
         await ledger.write_ledger(epoch, LedgerBatch(3 * HOUR, pods=(POD,), pod_hours=(hour,)))
         (row,) = await ledger.usage_sums(0, 24 * HOUR)
         assert (row.integral.gpu, row.integral.busy, row.pods) == (4 * GPU * HOUR, GPU * HOUR, 1)
@@ -83,3 +86,45 @@ def test_the_newest_claim_alone_writes_and_the_time_between_is_a_gap() -> None:
         assert (await ledger.ledger_bounds()).gaps == (Gap(HOUR, 2 * HOUR),)
 
     asyncio.run(run())
+
+
+SMALL = PodInterval("p", 1000, UsedBy("ns", "bob"), "pod", "node", PriceClass(), Amount(2, 3, 5, 7))
+
+
+async def test_sums_are_cut_at_the_time_and_open_intervals_at_the_heartbeat() -> None:
+    ledger = MemoryLedger()
+    claim = await ledger.claim_ledger("one", 500)
+    hours = (PodHour("p", 1000, 0, 4, 5, 6), PodHour("other", 1000, 0, 1))
+    await ledger.write_ledger(claim.epoch, LedgerBatch(3000, (SMALL,), pod_hours=hours))
+    [found] = await ledger.usage_sums(0, OPEN >> 30)
+    integral = UsageIntegral(4000, 6000, 10000, 14000, 4, 5, 6)
+    assert found == UsageSum(0, SMALL.by, LedgerJob(), PriceClass(), integral, 1)
+    [found] = await ledger.usage_sums(1500, 2500)
+    assert found.integral == UsageIntegral(2000, 3000, 5000, 7000)
+    assert await ledger.usage_sums(0, 1000, ["ns"]) == (
+        UsageSum(0, SMALL.by, LedgerJob(), PriceClass(), UsageIntegral(0, 0, 0, 0, 4, 5, 6)),
+    )
+    assert await ledger.usage_sums(0, 2500, ["other"]) == ()
+
+
+async def test_an_end_counts_once_and_never_before_the_start() -> None:
+    ledger = MemoryLedger()
+    claim = await ledger.claim_ledger("one", 500)
+    ends = [End(("p", 1000), at, ClosedBy.FINISHED) for at in (10, 2000)]
+    await ledger.write_ledger(claim.epoch, LedgerBatch(3000, (SMALL,), pod_ends=tuple(ends)))
+    assert ledger.pods["p", 1000].ended_at == 1000
+    assert await ledger.pod_intervals(0, OPEN) == ()
+
+
+async def test_an_older_claim_is_refused_and_the_time_between_is_a_gap() -> None:
+    ledger = MemoryLedger()
+    old = await ledger.claim_ledger("one", 500)
+    await ledger.write_ledger(old.epoch, LedgerBatch(HOUR, (SMALL,)))
+    claim = await ledger.claim_ledger("two", HOUR + 7)
+    assert (claim.epoch, claim.heartbeat, claim.pods) == (2, HOUR, (SMALL,))
+    with pytest.raises(LedgerTaken):
+        await ledger.write_ledger(old.epoch, LedgerBatch(HOUR + 9))
+    gaps = (Gap(HOUR, HOUR + 7),)
+    assert await ledger.ledger_bounds() == LedgerBounds(HOUR, HOUR, gaps, 0, 2)
+    with pytest.raises(UserError):
+        await ledger.claim_ledger("three", HOUR + 8, "Asia/Shanghai")

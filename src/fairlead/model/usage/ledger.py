@@ -15,6 +15,10 @@ OPEN: Final = 1 << 62
 """`ended_at` of a record that has not ended, so that comparisons need no case for it."""
 GPU: Final = 1_000_000
 """One GPU, in the unit of the ledger."""
+MOST: Final = (1 << 27) - 1
+"""The largest amount: 134 GPUs, 134,217 cores, 128 TiB. A pod that asks for more runs nowhere, and
+integrals over two years stay within 63 bits.
+"""
 HOUR: Final = 3_600_000
 """Milliseconds of an hour of the ledger."""
 RECENT: Final = 600_000
@@ -79,7 +83,10 @@ class LedgerCard(Struct, frozen=True, order=True):
 
 
 class PodInterval(Struct, frozen=True):
-    """A pod on a node, with unchanged amounts. Key: `pod_uid` and `started_at`."""
+    """A pod on a node, with unchanged amounts. Key: `pod_uid` and `started_at`.
+
+    The ledger stores an amount above `MOST` as `MOST`.
+    """
 
     pod_uid: str
     started_at: int
@@ -106,12 +113,14 @@ class NodeInterval(Struct, frozen=True):
 
 
 class PodHour(Struct, frozen=True):
-    """How busy a pod's GPUs were in an hour (`hour`: its beginning). Key: `pod_uid`, `hour`.
+    """How busy the GPUs of a pod interval were in an hour (`hour`: its beginning).
 
-    The three add up to what it held, times the time that it was held in the hour.
+    Key: `pod_uid`, `started_at` of the interval, `hour`. The three add up to what the interval
+    held, times its time in the hour.
     """
 
     pod_uid: str
+    started_at: int
     hour: int
     busy: int = 0
     idle: int = 0
@@ -119,13 +128,14 @@ class PodHour(Struct, frozen=True):
 
 
 class NodeHour(Struct, frozen=True):
-    """What the GPUs of a node were in an hour. Key: `node_uid`, `hour`.
+    """What the GPUs of a node interval were in an hour. Key: `node_uid`, `started_at`, `hour`.
 
     `holders`: (namespace, pod) of those that hold most of what the waiting pods lack, while GPUs
     are stranded.
     """
 
     node_uid: str
+    started_at: int
     hour: int
     held: int = 0
     free: int = 0
@@ -208,7 +218,9 @@ class LedgerBatch(Struct, frozen=True):
     """One write: all of it is stored, or nothing. `at`: the heartbeat.
 
     A record whose key is stored already replaces it, and an end of a record that has ended changes
-    nothing, so that a batch may be repeated.
+    nothing, so that a batch may be repeated. Ends follow records. An end before the start is the
+    start, and the record then covers no time. An hour of an interval that is not stored is left
+    out.
     """
 
     at: int
@@ -233,9 +245,10 @@ class Gap(Struct, frozen=True, order=True):
 class LedgerClaim(Struct, frozen=True):
     """What a recorder finds when it begins. `epoch`: its number, the newest.
 
-    `heartbeat`: until when the open records are known to be true; 0 = the ledger is empty. `hours`:
-    the rows of the hour of the heartbeat, which go on. `ended`: uids of pods with an interval that
-    ended less than `RECENT` before the heartbeat, so that none is recorded twice.
+    `heartbeat`: until when the open records are known to be true, at most the time of the claim;
+        0 = the ledger is empty. `pod_hours`, `node_hours`: of the hour of the heartbeat, which go on.
+        `jobs`: those that are not deleted. `ended`: sorted uids of pods with an interval that ended
+        less than `RECENT` before the heartbeat, so that none is recorded twice.
     """
 
     epoch: int
@@ -250,7 +263,8 @@ class LedgerClaim(Struct, frozen=True):
 
 
 class LedgerBounds(Struct, frozen=True):
-    """Which times the ledger covers: `first` (0 = it is empty), `heartbeat`, and gaps between.
+    """Which times the ledger covers: `first` (the heartbeat of the first write; 0 = it is
+    empty), `heartbeat`, and gaps between.
 
     `zone`: the time zone of its billing days.
     """
