@@ -16,6 +16,7 @@ from fairlead.model.quota.tree import AdmittedUse, QuotaNode, QuotaTree
 from fairlead.model.sharing import Withheld
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.usage.ledger import StateKind
+from fairlead.rules.usage.past import kept_cards
 from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead.wire.usage.states import ROW_TYPES, parse_state, state_body
 from fairlead_sim.scenario.file import load_scenario
@@ -33,6 +34,7 @@ def _rows(snapshot: ClusterSnapshot) -> Iterator[tuple[StateKind, Any]]:
     yield from ((StateKind.NODE, node) for node in snapshot.nodes)
     yield from ((StateKind.POD, pod) for pod in snapshot.pods)
     yield from ((StateKind.JOB, job) for job in snapshot.jobs)
+    yield from ((StateKind.CARDS, row) for row in kept_cards(snapshot.gpus).values())
     yield from ((StateKind.WORKLOAD, row) for row in snapshot.workloads)
     yield from ((StateKind.BUDGET, row) for row in snapshot.budgets)
     yield from ((StateKind.NAMESPACE, row) for row in snapshot.namespaces)
@@ -47,7 +49,7 @@ def test_every_row_of_a_cluster_comes_back(taken: ClusterSnapshot) -> None:
         body = state_body(row)
         assert parse_state(kind, body) == row
         assert state_body(parse_state(kind, body)) == body
-    assert kinds >= {StateKind.NODE, StateKind.POD, StateKind.JOB, StateKind.TREE}
+    assert kinds >= {StateKind.NODE, StateKind.POD, StateKind.JOB, StateKind.TREE, StateKind.CARDS}
 
 
 def test_each_kind_has_a_row_type() -> None:

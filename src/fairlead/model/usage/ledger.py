@@ -11,6 +11,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.model.devices.gpu import GpuReading
+
 OPEN: Final = 1 << 62
 """`ended_at` of a record that has not ended, so that comparisons need no case for it."""
 GPU: Final = 1_000_000
@@ -146,19 +148,32 @@ class NodeHour(Struct, frozen=True):
 
 
 class StateKind(StrEnum):
-    """What a kept state is of. `TREE`: the quota tree. The kinds below it are what the reasons of
-    waiting pods depend on: `WORKLOAD` an owner of pods, `BUDGET` a PodDisruptionBudget, `WITHHELD`
-    the GPUs of a node that an operator took out of use.
+    """What a kept state is of. `TREE`: the quota tree. `CARDS`: the GPUs of a node as exporters
+    report them (`KeptCards`). The kinds below it are what the reasons of waiting pods depend on:
+    `WORKLOAD` an owner of pods, `BUDGET` a PodDisruptionBudget, `WITHHELD` the GPUs of a node that
+    an operator took out of use.
+
+    `CARDS` and `WITHHELD` have the name of the node as name and uid.
     """
 
     NODE = "node"
     POD = "pod"
     JOB = "job"
     TREE = "tree"
+    CARDS = "cards"
     WORKLOAD = "workload"
     BUDGET = "budget"
     NAMESPACE = "namespace"
     WITHHELD = "withheld"
+
+
+class KeptCards(Struct, frozen=True, gc=False):
+    """The GPUs of a node as its exporter reports them, by index, without values that change all
+    the time. `readings` have who is on which card and what is broken.
+    """
+
+    node: str
+    readings: tuple[GpuReading, ...] = ()
 
 
 class KeptState(Struct, frozen=True):
@@ -246,9 +261,9 @@ class LedgerClaim(Struct, frozen=True):
     """What a recorder finds when it begins. `epoch`: its number, the newest.
 
     `heartbeat`: until when the open records are known to be true, at most the time of the claim;
-        0 = the ledger is empty. `pod_hours`, `node_hours`: of the hour of the heartbeat, which go on.
-        `jobs`: those that are not deleted. `ended`: sorted uids of pods with an interval that ended
-        less than `RECENT` before the heartbeat, so that none is recorded twice.
+    0 = the ledger is empty. `pod_hours`, `node_hours`: of the hour of the heartbeat, which go on.
+    `jobs`: those that are not deleted. `ended`: sorted uids of pods with an interval that ended
+    less than `RECENT` before the heartbeat, so that none is recorded twice.
     """
 
     epoch: int

@@ -10,7 +10,7 @@ table of the past shows it: what is used follows from the pods.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any, Final, TypeAlias
 
@@ -25,15 +25,18 @@ from fairlead.model.pod import Pod
 from fairlead.model.quota.rows import Budget, Namespace, Workload
 from fairlead.model.quota.tree import QuotaTree
 from fairlead.model.sharing import Withheld
-from fairlead.model.usage.ledger import StateKind
+from fairlead.model.usage.ledger import KeptState, KeptCards, StateKind
 
-StateRow: TypeAlias = Node | Pod | Job | QuotaTree | Workload | Budget | Namespace | Withheld
+StateRow: TypeAlias = (
+    Node | Pod | Job | QuotaTree | KeptCards | Workload | Budget | Namespace | Withheld
+)
 
 ROW_TYPES: Final[Mapping[StateKind, type[StateRow]]] = {
     StateKind.NODE: Node,
     StateKind.POD: Pod,
     StateKind.JOB: Job,
     StateKind.TREE: QuotaTree,
+    StateKind.CARDS: KeptCards,
     StateKind.WORKLOAD: Workload,
     StateKind.BUDGET: Budget,
     StateKind.NAMESPACE: Namespace,
@@ -70,6 +73,14 @@ def parse_state(kind: StateKind, body: bytes) -> Any:
             f"a kept state of kind `{kind}` cannot be read: {error}",
             "it was changed by another program, or damaged; restore the store from a backup",
         ) from error
+
+
+def rows_of(states: Iterable[KeptState]) -> dict[StateKind, list[Any]]:
+    """The rows of these states by kind, in their order. Raises OutsideError."""
+    found: dict[StateKind, list[Any]] = {}
+    for state in states:
+        found.setdefault(state.kind, []).append(parse_state(state.kind, state.body))
+    return found
 
 
 def _kept(row: Struct) -> dict[str, Any]:
