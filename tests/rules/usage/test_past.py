@@ -13,7 +13,7 @@ from fairlead.model.pod import Pod
 from fairlead.model.quota.tree import QuotaNode, QuotaTree
 from fairlead.model.sharing import Withheld
 from fairlead.model.source import SourceState
-from fairlead.model.usage.ledger import Gap, LedgerBounds, KeptCards, StateKind
+from fairlead.model.usage.ledger import Gap, KeptCards, LedgerBounds, StateKind
 from fairlead.rules.usage.past import (
     KEPT_MS,
     PastMoment,
