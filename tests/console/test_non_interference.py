@@ -14,6 +14,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 from tests.examples import examples
+from tests.usage.memory_ledger import MemoryLedger
 
 from fairlead.apps.console_server import ConsoleServer
 from fairlead.cli.submit.forms import SubmitForms
@@ -26,6 +27,7 @@ from fairlead.kinds.parts.elastic_training import SshKeys
 from fairlead.model.people.subject import LOCAL_ADMIN, Subject
 
 from .clusters import EPOCH
+from .tenant_ledger import MONTH, fill_ledger
 from .tenants import (
     ANY,
     BOB,
@@ -62,6 +64,7 @@ PATHS: Final = {
     },
     "operation": [{"id": "op1"}],
     "component": [{"id": "fluid"}],
+    "report": [{"month": MONTH}],
     **{
         endpoint.name: [{"id": "bob", "name": "team-a", "token": "bob-0123456789"}]
         for endpoint in ENDPOINTS
@@ -76,12 +79,14 @@ VALUES: Final = {
     "job_namespace": ("team-b", f"{MARK}-team"),
     "holder": ("team-a/bert-worker-0", f"{MARK}-team/{MARK}-gpu-0"),
     "path": ("root", "root.a.1", f"root.{MARK}leaf"),
-    "by": ("owner", "leaf", "user", "namespace"),
+    "by": ("owner", "leaf", "user", "namespace", "job", "model"),
+    "period": ("24h", "7d"),
+    "month": (MONTH,),
     "gpu_node": ("gpu-1",),
     "top": ("50",),
     "from": (str(int((EPOCH - 3600) * 1000)),),
     "size": ("2",),
-    "format": ("csv",),
+    "format": ("csv", "markdown"),
     "fields": ("name",),
     "tail": ("10",),
 }
@@ -114,9 +119,14 @@ class Asked:
     def __init__(self, others: Others, subject: Subject = BOB) -> None:
         self.world = world(others)
         self.subjects = SignedIn(subject)
-        self.server = ConsoleServer(self.world, subjects=self.subjects, forms=FORMS)
+        self.ledger = MemoryLedger()
+        self.server = ConsoleServer(
+            self.world, subjects=self.subjects, forms=FORMS, ledger=self.ledger
+        )
+        self.others = others
 
     async def begin(self) -> None:
+        await fill_ledger(self.ledger, self.others)
         whole = await self.server.board_states.latest()
         self.server.history.add(EPOCH, samples_of(whole))
         await self.get(f"{BASE}/datasets")  # the first page that asks counts its topic up
@@ -124,6 +134,8 @@ class Asked:
 
     async def change(self, others: Others) -> None:
         """The other tenants become these, while the console runs."""
+        self.ledger.__init__()  # type: ignore[misc]
+        await fill_ledger(self.ledger, others)
         cluster = self.world.cluster
         assert isinstance(cluster, StillCluster)
         now = snapshot(others)
@@ -243,6 +255,7 @@ async def test_the_administrator_sees_those_names() -> None:
         "overview", "mine", "search", "gpu_map", "gpus", "holders", "holder_groups", "node", "jobs",
         "job", "job_instances", "job_why", "job_events", "job_manifest", "serving", "quota_usage",
         "quota_waiting", "quota_tree", "chart", "datasets", "dataset", "dataset_blockers",
+        "usage", "idle", "report",
     }  # fmt: skip
 
 

@@ -60,7 +60,7 @@ from fairlead.console.http.writing.frame import SIGN_IN_HINT, WriteFrame
 from fairlead.console.http.writing.job_forms import JobForms
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.ports import Ports, Series
+from fairlead.ports import Ports, Series, UsageLedger
 from fairlead.settings import LOOPBACK, READ_SECONDS
 
 Answer = TypeVar("Answer")
@@ -105,7 +105,8 @@ class ConsoleServer:
     `past`: earlier snapshots of the cluster, oldest first, for charts that would otherwise begin
     now. They are read slowly, in a thread. `subjects`: who asks; without it every client is the
     administrator, or the one who is signed in at `desk` (None = there is no sign-in). `forms`: how
-    jobs are written that are submitted; None = they cannot be.
+    jobs are written that are submitted; None = they cannot be. `ledger`: of usage; None = that of
+    the desk's store, if there is one.
     """
 
     def __init__(
@@ -116,11 +117,13 @@ class ConsoleServer:
         subjects: Subjects | None = None,
         desk: SignInDesk | None = None,
         forms: JobForms | None = None,
+        ledger: UsageLedger | None = None,
     ) -> None:
         self.world = world
         self.settings = settings or ConsoleSettings()
         self._desk = desk
         self._forms = forms
+        self._ledger = ledger or (desk.ledger if desk is not None else None)
         check_address(self.settings.host, has_sign_in=desk is not None)
         self.counters = ConsoleCounters()
         self.hints = ChangeHints(TopicVersions())
@@ -378,6 +381,7 @@ class ConsoleServer:
             data=self.data,
             components=self.components,
             operations=self.operations,
+            ledger=self._ledger,
             sign_in_hint=self.settings.sign_in_hint,
             writes=WriteFrame(
                 self._desk.write_tools() if self._desk is not None else None,

@@ -20,6 +20,7 @@ SHARED = {
     "quota": "get",
     "quota tree": "get",
     "own credentials": "get create update delete",
+    "prices": "get",
 }
 OWN = {
     "jobs": "get create update delete",
@@ -27,6 +28,7 @@ OWN = {
     "serving": "get",
     "namespaces": "get",
     "data sets": "get",
+    "usage": "get",
 }
 
 

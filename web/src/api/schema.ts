@@ -575,6 +575,24 @@ export interface GpuMemory {
   usedOfMiB: number | null
 }
 
+/** What the GPUs of a node were, in GPU-hours, and what each part cost (null: no price). `used`, `idle` and `unknown` were held by pods; `free`, `stranded` and `broken` were not. */
+export interface GpuMoney {
+  gpuHours: number
+  usedGpuHours: number
+  idleGpuHours: number
+  unknownGpuHours: number
+  freeGpuHours: number
+  strandedGpuHours: number
+  brokenGpuHours: number
+  cost: string | null
+  usedCost: string | null
+  idleCost: string | null
+  unknownCost: string | null
+  freeCost: string | null
+  strandedCost: string | null
+  brokenCost: string | null
+}
+
 /** `unhealthy`: Ready is not True. `faulty`: at least one broken card, whatever the node reports. */
 export interface GpuNodeCounts {
   total: number
@@ -762,6 +780,43 @@ export interface HolderList {
   items: Array<Holder>
 }
 
+/** `nodes`, `totals`: how the GPU money of the period is split, by node; a researcher gets neither, because capacity belongs to all. */
+export interface IdleList {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  total: number
+  page: number
+  size: number
+  sentence: Sentence
+  facets: Record<string, Array<string>>
+  period: UsagePeriod
+  currency: string
+  nodes: Array<NodeGpuMoney>
+  totals: GpuMoney | null
+  items: Array<IdleRow>
+}
+
+/** GPUs for which money is spent and on which nothing runs. `reason`: idle, stranded, broken, free or unknown. Rows of `idle` and `unknown` are pods; the others are nodes, whose owner fields are "". `gpus`: now. `since`: the beginning of the idle time. `gpuHours`, `cost`: of the period. `advice`: what to do. */
+export interface IdleRow {
+  reason: string
+  namespace: string
+  pod: string
+  node: string
+  model: string
+  user: string
+  leaf: string
+  job: string
+  jobType: string
+  gpus: number
+  since: string | null
+  gpuHours: number
+  cost: string | null
+  holders: Array<string>
+  advice: Sentence
+}
+
 /** One pod of the job. `ageSeconds` is the instance's own. First start to last finish, or waiting since it was made. */
 export interface Instance {
   name: string
@@ -833,6 +888,26 @@ export interface IssuedToken {
 export interface JobClone {
   submission: JobSubmission
   lost: Array<string>
+}
+
+/** The cost of one job, as far as the ledger goes back. `figures.pods`: its pods. `others`: uids of earlier jobs of the same name, the newest first. */
+export interface JobCost {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  uid: string
+  namespace: string
+  name: string
+  type: string
+  user: string
+  leaf: string
+  start: string | null
+  end: string | null
+  currency: string
+  figures: UsageFigures
+  pods: Array<PodCost>
+  others: Array<string>
 }
 
 /** Suspended, queuing and submitted jobs are pending; restarting and scaling ones are running. */
@@ -1101,6 +1176,47 @@ export interface MigInstanceRow {
   pods: Array<GpuPod>
 }
 
+/** Of all nodes with GPUs of one model. */
+export interface ModelGpuMoney {
+  gpuHours: number
+  usedGpuHours: number
+  idleGpuHours: number
+  unknownGpuHours: number
+  freeGpuHours: number
+  strandedGpuHours: number
+  brokenGpuHours: number
+  cost: string | null
+  usedCost: string | null
+  idleCost: string | null
+  unknownCost: string | null
+  freeCost: string | null
+  strandedCost: string | null
+  brokenCost: string | null
+  model: string
+}
+
+/** From `start` to `until`: the end of the month or of its last folded day. `isWhole`: all days of the month are contained. `asOf`: prices entered later do not count; null = all count. `nodes`, `modelTotals`: null, and `models` empty, where only some namespaces are reported. */
+export interface MonthReport {
+  month: string
+  zone: string
+  start: string
+  end: string
+  until: string
+  isWhole: boolean
+  asOf: string | null
+  currency: string
+  totals: UsageFigures
+  nodes: NodeMoney | null
+  leaves: Array<UsageRow>
+  users: Array<UsageRow>
+  namespaces: Array<UsageRow>
+  models: Array<ModelGpuMoney>
+  modelTotals: GpuMoney | null
+  unpriced: Array<UnpricedClass>
+  gaps: Array<UnrecordedTime>
+  prices: Array<ReportPrice>
+}
+
 /** A pod that would be admitted or evicted. For an evicted pod: `how` (`evict`, or `suspend` of its job) and `forUnit`, the unit that gets its room. For an admitted pod: `isGuaranteed`, within its leaf's min. */
 export interface MovedPod {
   namespace: string
@@ -1189,6 +1305,28 @@ export interface NodeDetail {
   events: Array<EventRow>
 }
 
+/** Of one node. `lacking`: what waiting pods lack there while GPUs are stranded; `holders`: the pods, as `namespace/name`, that hold most of it. */
+export interface NodeGpuMoney {
+  gpuHours: number
+  usedGpuHours: number
+  idleGpuHours: number
+  unknownGpuHours: number
+  freeGpuHours: number
+  strandedGpuHours: number
+  brokenGpuHours: number
+  cost: string | null
+  usedCost: string | null
+  idleCost: string | null
+  unknownCost: string | null
+  freeCost: string | null
+  strandedCost: string | null
+  brokenCost: string | null
+  node: string
+  model: string
+  lacking: string
+  holders: Array<string>
+}
+
 export interface NodeList {
   generatedAt: string
   stale: boolean
@@ -1200,6 +1338,15 @@ export interface NodeList {
   sentence: Sentence
   facets: Record<string, Array<string>>
   items: Array<NodeRow>
+}
+
+/** All nodes: their price times their time is `cost`, of which pods cost `podsCost`. `rest`: what no pod held. Null: no price. */
+export interface NodeMoney {
+  nodeHours: number
+  unpricedNodeHours: number
+  cost: string | null
+  podsCost: string | null
+  rest: string | null
 }
 
 /** `schedulable`: false cordons the node: no new pod gets it; true uncordons it. */
@@ -1337,6 +1484,27 @@ export interface PlanOrder {
   planId: string
 }
 
+/** One pod on one node with unchanged amounts. `status`: running, finished, deleted, changed (another row follows) or inferred (it ended while no recorder ran). `end`: null = it still holds this. `instanceType`: of the node, "" = unknown. `perHour`, `listPerHour`: the pod's cost per hour with the newest price of its time. */
+export interface PodCost {
+  pod: string
+  node: string
+  status: string
+  start: string
+  end: string | null
+  seconds: number
+  gpus: number
+  gpuMemoryMiB: number
+  cores: number
+  memoryMiB: number
+  model: string
+  instanceType: string
+  perHour: string | null
+  listPerHour: string | null
+  cost: string | null
+  listCost: string | null
+  savedPercent: number | null
+}
+
 /** All GPUs of one model and mode. `gpusFree`: whole cards that could be had now, the cells that the map shows as free. `gpusFreeUnnamed`: more free ones among cards with unknown holders. `largestFreeMiB`: the most that a pod can get on one shared card now; null for whole cards. */
 export interface Pool {
   model: string
@@ -1362,6 +1530,76 @@ export interface Preview {
   valid: boolean
   fields: Array<FieldFault>
   effects: Array<Effect>
+}
+
+/** Nodes of one price class in the last 90 days, and the price that counts now. `price`: its id, null = none. */
+export interface PriceClassRow {
+  labels: Record<string, string>
+  gpus: number
+  cores: number
+  memoryMiB: number
+  nodeHours: number
+  price: number | null
+}
+
+/** `classes`: what can be matched. `zone`: of billing days. */
+export interface PriceList {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  total: number
+  page: number
+  size: number
+  sentence: Sentence
+  facets: Record<string, Array<string>>
+  currency: string
+  zone: string
+  classes: Array<PriceClassRow>
+  items: Array<PriceRow>
+}
+
+/** A new price, or with `ended` the end of a matcher's prices. `matcher`: labels of nodes, or `gpu-model`. `validFrom`: a date (the beginning of its billing day) or RFC 3339 with its zone. */
+export interface PriceOrder {
+  matcher: Record<string, string>
+  validFrom: string
+  currency?: string
+  nodeHour?: string
+  listNodeHour?: string
+  gpuSharePercent?: number | null
+  note?: string
+  ended?: boolean
+}
+
+/** What would be stored. `fields`: why it is refused; `price`: null then. */
+export interface PricePreview {
+  valid: boolean
+  fields: Array<FieldFault>
+  warnings: Array<Sentence>
+  price: PriceRow | null
+}
+
+/** A price as it was entered. Money: decimal strings of the currency. `matcher`: labels that a node must have; {} = every node. `gpuSharePercent`: null = the default. `validFrom`: the beginning of a billing day. `inForce`: it counts now for some node of the last 90 days. `classes`: how many price classes of that time it matches. `ended`: from then on the matcher has no price. */
+export interface PriceRow {
+  id: number
+  matcher: Record<string, string>
+  currency: string
+  nodeHour: string
+  listNodeHour: string | null
+  gpuSharePercent: number | null
+  validFrom: string
+  enteredAt: string
+  enteredBy: string
+  note: string
+  ended: boolean
+  inForce: boolean
+  classes: number
+}
+
+/** `warnings`: what the administrator should check; the price is stored. */
+export interface PriceWritten {
+  price: PriceRow
+  warnings: Array<Sentence>
 }
 
 /** A job or pod before mine in the queue. `job`: `type/name` of a training job, else "". */
@@ -1556,6 +1794,17 @@ export interface RecentWarning {
   objects: number
   job: string
   node: string
+}
+
+/** A price that counted in the month. */
+export interface ReportPrice {
+  id: number
+  matcher: Record<string, string>
+  nodeHour: string
+  listNodeHour: string | null
+  gpuSharePercent: number | null
+  validFrom: string
+  enteredAt: string
 }
 
 /** `workers`: caches, one on a node; at least 1. */
@@ -1801,6 +2050,81 @@ export interface TreeNodeOrder {
   max: Record<string, string>
   namespaces: Array<string>
   attributes: Record<string, string> | null
+}
+
+/** Nodes of one price class without a price. `labels`: what a price may match. */
+export interface UnpricedClass {
+  labels: Record<string, string>
+  nodeHours: number
+}
+
+/** A time in which no recorder ran. */
+export interface UnrecordedTime {
+  start: string
+  end: string
+}
+
+/** `idlePercent`: idle / (busy + idle), null if neither is known; `unknownPercent`: of the GPU-hours. `unpricedGpuHours`: GPU-hours of the time without a price, which no cost contains. `savedPercent`: 100 × (1 − cost / list cost). */
+export interface UsageFigures {
+  gpuHours: number
+  gpuMemoryGibHours: number
+  coreHours: number
+  memoryGibHours: number
+  idlePercent: number | null
+  unknownPercent: number | null
+  pods: number
+  cost: string | null
+  listCost: string | null
+  savedPercent: number | null
+  unpricedGpuHours: number
+}
+
+/** `by`: what a row is: user, namespace, leaf, job or model. `totals`: of all rows before filters. `currency`: "" = there are no prices. */
+export interface UsageList {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  total: number
+  page: number
+  size: number
+  sentence: Sentence
+  facets: Record<string, Array<string>>
+  by: string
+  period: UsagePeriod
+  currency: string
+  totals: UsageFigures
+  unpriced: Array<UnpricedClass>
+  items: Array<UsageRow>
+}
+
+/** From `start` to `end`, as far as the ledger has it: `until`, and without `gaps`. `name`: as it was asked for. `zone`: of billing days. */
+export interface UsagePeriod {
+  name: string
+  start: string
+  end: string
+  until: string
+  zone: string
+  gaps: Array<UnrecordedTime>
+}
+
+/** `name`: of the user, namespace, leaf, job or model; "" = of none. `namespace`, `type`, `uid`: of a job, else "". */
+export interface UsageRow {
+  gpuHours: number
+  gpuMemoryGibHours: number
+  coreHours: number
+  memoryGibHours: number
+  idlePercent: number | null
+  unknownPercent: number | null
+  pods: number
+  cost: string | null
+  listCost: string | null
+  savedPercent: number | null
+  unpricedGpuHours: number
+  name: string
+  namespace: string
+  type: string
+  uid: string
 }
 
 /** What a user becomes; `groups`: all of them. */

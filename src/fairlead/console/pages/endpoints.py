@@ -72,6 +72,9 @@ from fairlead.console.pages.session import (
     SignInMethods,
     SignInOrder,
 )
+from fairlead.console.pages.usage.prices import PriceList, PriceOrder, PricePreview, PriceWritten
+from fairlead.console.pages.usage.report import MonthReport
+from fairlead.console.pages.usage.tables import IdleList, JobCost, UsageList
 from fairlead.console.pages.writing.audit import AuditPage
 from fairlead.console.pages.writing.cluster_actions import (
     JobOrder,
@@ -115,6 +118,7 @@ _QUOTA: Final = Right(ConsoleVerb.GET, ConsoleResource.QUOTA)
 _DATASETS: Final = Right(ConsoleVerb.GET, ConsoleResource.DATASETS)
 _OPERATIONS: Final = Right(ConsoleVerb.GET, ConsoleResource.OPERATIONS)
 _COMPONENTS: Final = Right(ConsoleVerb.GET, ConsoleResource.COMPONENTS)
+_USAGE: Final = Right(ConsoleVerb.GET, ConsoleResource.USAGE)
 _DATASET: Final = "/datasets/{namespace}/{name}"
 
 
@@ -345,6 +349,13 @@ AUDIT_PARAMETERS: Final = (
     Parameter("format", "`json` (default), `csv` or `jsonl`: all matching rows, at most 100,000."),
 )
 
+PERIOD_PARAMETERS: Final = (
+    Parameter("period", "`24h` (default), `7d`, `30d`, or another number of hours or days."),
+    Parameter("month", "A month, such as `2026-11`."),
+    Parameter("from", "From this time on, RFC 3339 with its zone."),
+    Parameter("to", "Before this time (default now)."),
+)
+USAGE_ERRORS: Final = (400, 403, 404, 503)
 
 ENDPOINTS: Final = (
     Endpoint("me", "/me", "Who is looking, at which cluster", Me, _SESSION, errors=(400, 401, 403)),
@@ -928,6 +939,76 @@ ENDPOINTS: Final = (
         Right(ConsoleVerb.CREATE, ConsoleResource.QUOTA_PLANS),
         errors=(400, 403, 415, 503),
         body=QuotaWhatIf,
+    ),
+    Endpoint(
+        "usage",
+        "/usage",
+        "Usage and cost of a period: one row for each user, namespace, leaf, job or model",
+        UsageList,
+        _USAGE,
+        parameters=(
+            *LIST_PARAMETERS,
+            Parameter("by", "user (default), namespace, leaf, job or model."),
+            *PERIOD_PARAMETERS,
+        ),
+        errors=USAGE_ERRORS,
+        example="/usage?by=leaf&period=7d",
+    ),
+    Endpoint(
+        "idle",
+        "/idle",
+        "GPUs that cost money while nothing runs on them, and how the GPU money is split by node",
+        IdleList,
+        _USAGE,
+        parameters=(*LIST_PARAMETERS, *PERIOD_PARAMETERS),
+        errors=USAGE_ERRORS,
+        example="/idle?period=24h",
+    ),
+    Endpoint(
+        "job_cost",
+        f"{_JOB}/cost",
+        "The cost of one job and its pods, also of a deleted job",
+        JobCost,
+        _JOBS,
+        parameters=(Parameter("uid", "Of an earlier job of this name (default: the newest job)."),),
+        errors=USAGE_ERRORS,
+        example="/jobs/team-a/mpijob/bert-pretrain/cost",
+    ),
+    Endpoint(
+        "prices",
+        "/prices",
+        "Prices of nodes, the newest entry first, and the classes of nodes that they match",
+        PriceList,
+        Right(ConsoleVerb.GET, ConsoleResource.PRICES),
+        parameters=LIST_PARAMETERS,
+        errors=USAGE_ERRORS,
+        example="/prices",
+    ),
+    Endpoint(
+        "add_price",
+        "/prices",
+        "Enter a price, or end the prices of a matcher; no price is ever changed",
+        PriceWritten,
+        Right(ConsoleVerb.CREATE, ConsoleResource.PRICES),
+        parameters=(DRY_RUN,),
+        errors=WRITE_ERRORS,
+        body=PriceOrder,
+        action="prices.create",
+        preview=PricePreview,
+        status=201,
+    ),
+    Endpoint(
+        "report",
+        "/reports/{month}",
+        "The report of a month, from its folded days",
+        MonthReport,
+        _USAGE,
+        parameters=(
+            Parameter("asOf", "Prices that were entered later do not count; RFC 3339."),
+            Parameter("format", "`json` (default), `markdown` or `csv`."),
+        ),
+        errors=USAGE_ERRORS,
+        example="/reports/2026-11?format=markdown",
     ),
     Endpoint(
         "users",

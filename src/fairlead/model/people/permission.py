@@ -44,6 +44,8 @@ class ConsoleResource(StrEnum):
     CREDENTIALS = "credentials"
     MY_CREDENTIALS = "own credentials"
     AUDIT = "audit log"
+    USAGE = "usage"
+    PRICES = "prices"
 
 
 class Right(Struct, frozen=True):

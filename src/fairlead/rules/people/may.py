@@ -24,6 +24,7 @@ SHARED: Final[Mapping[ConsoleResource, frozenset[ConsoleVerb]]] = {
     ConsoleResource.QUOTA: _GET,
     ConsoleResource.QUOTA_TREE: _GET,
     ConsoleResource.MY_CREDENTIALS: _ALL,
+    ConsoleResource.PRICES: _GET,
 }
 """What every subject may, without a namespace. Answers contain what the subject may see."""
 OWN: Final[Mapping[ConsoleResource, frozenset[ConsoleVerb]]] = {
@@ -32,6 +33,7 @@ OWN: Final[Mapping[ConsoleResource, frozenset[ConsoleVerb]]] = {
     ConsoleResource.SERVING: _GET,
     ConsoleResource.DATASETS: _GET,
     ConsoleResource.NAMESPACES: _GET,
+    ConsoleResource.USAGE: _GET,
 }
 """What a researcher may in the own namespaces. Lists (without a namespace) contain only these."""
 

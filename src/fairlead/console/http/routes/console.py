@@ -35,7 +35,7 @@ from fairlead.console.http.writing.frame import SIGN_IN_HINT, PlannedWrite, Writ
 from fairlead.console.http.writing.job_forms import JobForms
 from fairlead.console.http.writing.people import PeoplePlans
 from fairlead.console.pages.endpoints import Endpoint
-from fairlead.ports import ClusterWrites, Ports
+from fairlead.ports import ClusterWrites, LedgerReading, Ports, UsageLedger
 
 Part = TypeVar("Part")
 
@@ -44,7 +44,7 @@ class Console(msgspec.Struct):
     """What the routes speak from.
 
     `desk`: None = there is no sign-in. `forms`: None = jobs cannot be submitted. `data`,
-    `components`, `operations`: None = there is no API server.
+    `components`, `operations`: None = there is no API server. `ledger`: None = there is no store.
 
     `csrf`: what writes send back where there is no sign-in.
     """
@@ -67,6 +67,7 @@ class Console(msgspec.Struct):
     data: ReadData | None = None
     components: ReadComponents | None = None
     operations: OperationDesk | None = None
+    ledger: UsageLedger | None = None
     sign_in_hint: str = SIGN_IN_HINT
     writes: WriteFrame = msgspec.field(default_factory=lambda: WriteFrame(None))
 
@@ -163,3 +164,14 @@ def sign_in_desk(console: Console) -> SignInDesk:
     if console.desk is None:
         raise read_only(console.sign_in_hint)
     return console.desk
+
+
+def usage_ledger(console: Console) -> LedgerReading:
+    """Raises Refused, 404, for a console without a store."""
+    if console.ledger is None:
+        raise Refused(
+            404,
+            "this console has no store, and so no usage ledger, because users do not sign in",
+            console.sign_in_hint,
+        )
+    return console.ledger

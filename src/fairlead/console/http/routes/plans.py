@@ -14,6 +14,7 @@ from fairlead.console.http.routes.console import (
     job_forms,
     sign_in_desk,
     states_of,
+    usage_ledger,
 )
 from fairlead.console.http.routes.datasets import operation_desk, read_data
 from fairlead.console.http.routes.jobs import named_job
@@ -29,6 +30,7 @@ from fairlead.console.http.writing.datasets import DataPlans
 from fairlead.console.http.writing.frame import PlannedWrite
 from fairlead.console.http.writing.jobs import Submitting
 from fairlead.console.http.writing.operations import plan_cancel, plan_retry, plan_start
+from fairlead.console.http.writing.prices import plan_price
 from fairlead.console.http.writing.quota_tree import plan_tree
 
 
@@ -92,6 +94,9 @@ PLANS: Final[dict[str, Planning]] = {
     ),
     "cancel_operation": lambda console, request, _: plan_cancel(operation_desk(console), request),
     "retry_operation": lambda console, request, _: plan_retry(operation_desk(console), request),
+    "add_price": lambda console, request, body: plan_price(
+        usage_ledger(console), request, body, console.now_ms()
+    ),
     "create_user": lambda console, request, body: console.plans.create_user(request, body),
     "create_own_user": plan_own_user,
     "change_user": lambda console, request, body: console.plans.change_user(request, body),

@@ -25,6 +25,7 @@ from fairlead.console.http.routes import (
     people,
     quota,
     session,
+    usage,
 )
 from fairlead.console.http.routes.console import Answer, Answering, Console, csrf_token
 from fairlead.console.http.routes.plans import PLANS
@@ -44,6 +45,7 @@ ANSWERS: Final[dict[str, Answering]] = {
     **charts.ANSWERS,
     **people.ANSWERS,
     **session.ANSWERS,
+    **usage.ANSWERS,
 }
 """The answers of all routes but the writes of the cluster, by the name of their endpoint."""
 

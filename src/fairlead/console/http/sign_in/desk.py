@@ -46,6 +46,7 @@ from fairlead.ports import (
     OidcProvider,
     OperationHistory,
     TreeVersions,
+    UsageLedger,
 )
 from fairlead.rules.people.identities import (
     Roster,
@@ -113,6 +114,11 @@ class SignInDesk:
     @property
     def versions(self) -> TreeVersions | None:
         return self._tools.versions
+
+    @property
+    def ledger(self) -> UsageLedger | None:
+        """The usage ledger of the store."""
+        return self._tools.ledger
 
     @property
     def operation_history(self) -> OperationHistory | None:

@@ -20,6 +20,7 @@ from fairlead.ports import (
     SignInApi,
     SignIns,
     TreeVersions,
+    UsageLedger,
 )
 from fairlead.rules.people.sign_in import (
     CODE_SECONDS,
@@ -107,7 +108,8 @@ class SignInTools(Struct, frozen=True, kw_only=True):
     can reach. `external_url`: where browsers find the console, "" = by the host that they name.
     `records`: None = nothing is noted. `versions`: of the quota tree, None = they are not kept.
     `history`: of operations, None = it is not kept. `store_facts`: asks the store what it is, None
-    = it cannot be asked. `cluster_now`: the time by which tokens expire, None = `now`.
+    = it cannot be asked. `ledger`: of usage, None = the store has none. `cluster_now`: the time by
+    which tokens expire, None = `now`.
     """
 
     api: SignInApi
@@ -116,6 +118,7 @@ class SignInTools(Struct, frozen=True, kw_only=True):
     versions: TreeVersions | None = None
     history: OperationHistory | None = None
     store_facts: Callable[[], Awaitable[StoreFacts]] | None = None
+    ledger: UsageLedger | None = None
     keys: tuple[bytes, ...]
     code: OneTimeCode | None = None
     provider: OidcProvider | None = None

@@ -34,6 +34,8 @@ def named_target(action: str, path: Mapping[str, str], own: str) -> AuditTarget:
         return AuditTarget("Node", "", name)
     if about == "operations":
         return AuditTarget("Operation", "", name)
+    if about == "prices":
+        return AuditTarget("Price", "", "")
     if about == "plans":
         return AuditTarget("Component", "", "")
     if about == "datasets":

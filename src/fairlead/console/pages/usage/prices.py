@@ -69,7 +69,7 @@ class PriceOrder(Json, frozen=True, forbid_unknown_fields=True):
 
 
 class PriceWritten(Json, frozen=True):
-    """`warnings`: what is odd about it, and was stored all the same."""
+    """`warnings`: what the administrator should check; the price is stored."""
 
     price: PriceRow
     warnings: list[Sentence]
