@@ -50,6 +50,8 @@ GANG_KOORDINATOR_SIZE: Final = "gang.scheduling.koordinator.sh/min-available"
 PodGroup of that name has the number of pods.
 """
 LABEL_USER: Final = "arena.kubeflow.org/console-user"
+LABEL_SERVING_NAME: Final = "servingName"
+LABEL_SERVING_TYPE: Final = "servingType"
 ANNOTATION_USERNAME: Final = "arena.kubeflow.org/username"
 """The user of a pod that was submitted without signing in."""
 ANNOTATION_SUSPENDED_FOR: Final = "fairlead.io/suspended-for"

@@ -47,6 +47,8 @@ from fairlead.model.keys import (
     LABEL_OPERATION,
     LABEL_ROLE,
     LABEL_ROLE_PREFIX,
+    LABEL_SERVING_NAME,
+    LABEL_SERVING_TYPE,
     LABEL_SHARED,
     LABEL_SHARED_ALIAS,
     QUOTA_GATE,
@@ -74,6 +76,8 @@ __all__ += [
     "LABEL_OPERATION",
     "LABEL_ROLE",
     "LABEL_ROLE_PREFIX",
+    "LABEL_SERVING_NAME",
+    "LABEL_SERVING_TYPE",
 ]
 __all__ += ["ANNOTATION_REQUESTED_GPUS", "ANNOTATION_SUSPEND", "ANNOTATION_USERNAME", "QUOTA_GATE"]
 __all__ += [
@@ -173,9 +177,7 @@ LABEL_EARLY_MPI_JOB: Final = "mpi-job-name"  # mpi-operator 0.2.3: MPIJob v1
 LABEL_EARLY_MPI_ROLE: Final = "mpi-job-role"
 
 # Serving jobs and data (docs/spec/arena-cli.md#serving-jobs)
-LABEL_SERVING_NAME: Final = "servingName"
 LABEL_SERVING_VERSION: Final = "servingVersion"
-LABEL_SERVING_TYPE: Final = "servingType"
 ANNOTATION_DATA_DESCRIPTION: Final = "description"
 ANNOTATION_DATA_OWNER: Final = "owner"
 FLUID_GROUP: Final = "data.fluid.io"

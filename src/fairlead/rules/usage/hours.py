@@ -1,0 +1,226 @@
+"""How busy the GPUs of pods were in each hour, and what the GPUs of nodes were
+(docs/spec/usage.md#hours).
+
+Sums of an hour stay for one more hour, so that an end that is seen late corrects its row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.model.usage.ledger import HOUR, NodeHour, PodHour
+
+CLOSE_AFTER: Final = 120_000
+"""Milliseconds after an hour until its rows are written: the next readings count back into it."""
+COUNTS_BACK: Final = 120_000
+"""Milliseconds that a reading counts back at most."""
+NamedPod = tuple[str, str]
+
+
+class _CardHour(Struct):
+    """`read`: weight × ms of readings of a card in the hour."""
+
+    read: int = 0
+    is_busy: bool = False
+
+
+class _PodSum(Struct):
+    """`area`: what it held × ms. `busy` and `idle` are of an earlier recorder of the hour."""
+
+    area: int = 0
+    busy: int = 0
+    idle: int = 0
+    cards: dict[str, _CardHour] = {}
+    is_new: bool = True
+
+
+class _NodeSum(Struct):
+    total: int = 0
+    held: int = 0
+    stranded: int = 0
+    broken: int = 0
+    lacking: str = ""
+    holders: tuple[NamedPod, ...] = ()
+    is_new: bool = True
+
+
+class HourBook:
+    """Sums of hours from `begins_at` on; time before it is not counted."""
+
+    def __init__(self) -> None:
+        self.begins_at = 0
+        self._closed_until = 0
+        self._pods: dict[tuple[str, int], _PodSum] = {}
+        self._nodes: dict[tuple[str, int], _NodeSum] = {}
+        self._read_at: dict[tuple[str, str], int] = {}
+
+    def begin(
+        self, at: int, pod_hours: tuple[PodHour, ...], node_hours: tuple[NodeHour, ...]
+    ) -> None:
+        """Count from `at` on, the beginning of an hour; the rows of an earlier recorder go on."""
+        self.begins_at = self._closed_until = at
+        for row in pod_hours:
+            if row.hour >= at:
+                total = row.busy + row.idle + row.unknown
+                self._pods[row.pod_uid, row.hour] = _PodSum(total, row.busy, row.idle, is_new=False)
+        for node in node_hours:
+            if node.hour >= at:
+                total = node.held + node.free + node.stranded + node.broken
+                self._nodes[node.node_uid, node.hour] = _NodeSum(
+                    total,
+                    node.held,
+                    node.stranded,
+                    node.broken,
+                    node.lacking,
+                    node.holders,
+                    is_new=False,
+                )
+
+    def counted(self, uid: str, hour: int) -> int | None:
+        """The area of an earlier recorder's row; None without a row."""
+        found = self._pods.get((uid, hour))
+        return None if found is None else found.area
+
+    def counted_of_node(self, uid: str, hour: int) -> int | None:
+        found = self._nodes.get((uid, hour))
+        return None if found is None else found.total
+
+    # --- what was held ----------------------------------------------------------------------------
+
+    def held(self, uid: str, gpu: int, start: int, end: int) -> None:
+        """A pod held `gpu` from `start` to `end`; an `end` before the start takes time back."""
+        for hour, span in self._parts(start, end):
+            found = self._pod(uid, hour)
+            found.area += gpu * span
+            found.is_new = True
+
+    def on_node(self, uid: str, gpu: int, start: int, end: int) -> None:
+        """Pods of a node held `gpu` of it."""
+        for hour, span in self._parts(start, end):
+            found = self._node(uid, hour)
+            found.held += gpu * span
+            found.is_new = True
+
+    def node_time(
+        self, uid: str, gpu: int, start: int, end: int, *, broken: int = 0, stranded: int = 0
+    ) -> None:
+        """A node existed, with this capacity, part of which was broken and stranded."""
+        for hour, span in self._parts(start, end):
+            found = self._node(uid, hour)
+            found.total += gpu * span
+            found.broken += broken * span
+            found.stranded += stranded * span
+            found.is_new = True
+
+    def stranded(self, uid: str, at: int, lacking: str, holders: tuple[NamedPod, ...]) -> None:
+        """Name what GPUs are stranded for."""
+        found = self._node(uid, at - at % HOUR)
+        found.lacking, found.holders = lacking, holders
+
+    # --- readings ---------------------------------------------------------------------------------
+
+    def read(self, node: str, card: str, at: int) -> tuple[int, int] | None:
+        """Note a reading of a card; the time for which it counts, None for none."""
+        key = node, card
+        before = self._read_at.get(key)
+        if before is not None and before >= at:
+            return None
+        self._read_at[key] = at
+        return None if before is None else (max(before, at - COUNTS_BACK), at)
+
+    def used(
+        self, uid: str, card: str, weight: int, start: int, end: int, *, is_busy: bool
+    ) -> None:
+        """A pod held `weight` of a card in a time for which a reading counts."""
+        for hour, span in self._parts(start, end):
+            found = self._pod(uid, hour)
+            use = found.cards.get(card)
+            if use is None:
+                use = found.cards[card] = _CardHour()
+            use.read += weight * span
+            use.is_busy = use.is_busy or is_busy
+            found.is_new = True
+
+    def forget_cards(self, before: int) -> None:
+        """Forget cards without a reading since then."""
+        old = [key for key, at in self._read_at.items() if at < before]
+        for key in old:
+            del self._read_at[key]
+
+    # --- rows -------------------------------------------------------------------------------------
+
+    def next_close(self, at: int) -> int:
+        """The end of the hour whose rows are due at `at`; 0 = none."""
+        ended = (at - CLOSE_AFTER) // HOUR * HOUR
+        return ended if ended > self._closed_until else 0
+
+    def close(self, until: int) -> tuple[list[PodHour], list[NodeHour]]:
+        """The rows of hours that begin before `until` and have changed."""
+        pods, nodes = [], []
+        for (uid, hour), pod in self._pods.items():
+            if hour < until and pod.is_new:
+                pod.is_new = False
+                if pod.area > 0:
+                    pods.append(_pod_hour(uid, hour, pod))
+        for (uid, hour), node in self._nodes.items():
+            if hour < until and node.is_new:
+                node.is_new = False
+                if node.total > 0:
+                    nodes.append(_node_hour(uid, hour, node))
+        self._closed_until = max(self._closed_until, until // HOUR * HOUR)
+        self.begins_at = max(self.begins_at, self._closed_until - HOUR)
+        self._pods = {key: row for key, row in self._pods.items() if key[1] >= self.begins_at}
+        self._nodes = {key: row for key, row in self._nodes.items() if key[1] >= self.begins_at}
+        return pods, nodes
+
+    def _pod(self, uid: str, hour: int) -> _PodSum:
+        found = self._pods.get((uid, hour))
+        if found is None:
+            found = self._pods[uid, hour] = _PodSum()
+        return found
+
+    def _node(self, uid: str, hour: int) -> _NodeSum:
+        found = self._nodes.get((uid, hour))
+        if found is None:
+            found = self._nodes[uid, hour] = _NodeSum()
+        return found
+
+    def _parts(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """The time by hours, as (hour, ms); ms are negative for an end before the start."""
+        sign, start, end = (1, start, end) if start <= end else (-1, end, start)
+        start = max(start, self.begins_at)
+        while start < end:
+            hour = start - start % HOUR
+            until = min(end, hour + HOUR)
+            yield hour, sign * (until - start)
+            start = until
+
+
+def _pod_hour(uid: str, hour: int, found: _PodSum) -> PodHour:
+    cards = found.cards.values()
+    busy = found.busy + sum(each.read for each in cards if each.is_busy)
+    idle = found.idle + sum(each.read for each in cards if not each.is_busy)
+    if len(found.cards) == 1 and idle and busy:  # of one card, an earlier recorder's time, too
+        busy, idle = busy + idle, 0
+    busy = min(busy, found.area)
+    idle = min(idle, found.area - busy)
+    return PodHour(uid, hour, busy, idle, found.area - busy - idle)
+
+
+def _node_hour(uid: str, hour: int, found: _NodeSum) -> NodeHour:
+    held = min(found.held, found.total)
+    broken = min(found.broken, found.total - held)
+    stranded = min(found.stranded, found.total - held - broken)
+    return NodeHour(
+        uid,
+        hour,
+        held,
+        found.total - held - broken - stranded,
+        stranded,
+        broken,
+        found.lacking if stranded else "",
+        found.holders if stranded else (),
+    )
