@@ -18,7 +18,7 @@ from fairlead.model.quota.tree import QuotaTree
 from fairlead.model.usage.ledger import LedgerJob, UsedBy
 
 _LONGEST_CHAIN: Final = 5
-"""Owners above each other that are looked for, so that a circle ends."""
+"""PodOwners above each other that are looked for, so that a circle ends."""
 
 
 class JobMarks(Protocol):
@@ -36,7 +36,7 @@ class JobMarks(Protocol):
     def is_member(self, pod: Pod, job: Job) -> bool: ...
 
 
-class Owners:
+class PodOwners:
     """Jobs, owners of pods, and the leaves of namespaces, as they are now."""
 
     def __init__(self, marks: JobMarks) -> None:

@@ -17,7 +17,7 @@ BUSY_FROM: Final = 0.01
 Name = tuple[str, str]
 
 
-class Seat(Struct, frozen=True, gc=False):
+class CardSeat(Struct, frozen=True, gc=False):
     """A pod on a card. `weight`: what it holds of it, in millionths; 0 = not known yet."""
 
     uid: str
@@ -47,7 +47,7 @@ class CardReadings:
 
     def read(self, gpus: Iterable[GpuReading], now: int) -> None:
         """Count the readings. Those of the future of the clock are of now."""
-        bare: dict[str, list[tuple[GpuReading, Seat, tuple[int, int]]]] = {}
+        bare: dict[str, list[tuple[GpuReading, CardSeat, tuple[int, int]]]] = {}
         for gpu in gpus:
             book = self._intervals.nodes.get(gpu.node)
             if gpu.utilization_ratio is None or book is None or not book.pods:
@@ -65,7 +65,7 @@ class CardReadings:
             self._count_bare(self._intervals.pods[uid], seen)
 
     def _count_bare(
-        self, opened: OpenPod, seen: Sequence[tuple[GpuReading, Seat, tuple[int, int]]]
+        self, opened: OpenPod, seen: Sequence[tuple[GpuReading, CardSeat, tuple[int, int]]]
     ) -> None:
         """A pod whose cards only exporters know: it holds the same of each."""
         row = opened.row
@@ -76,13 +76,13 @@ class CardReadings:
             cards = tuple(sorted({LedgerCard(gpu.uuid, gpu.index) for gpu, _, _ in seen}))
             self._intervals.cards_found(row.pod_uid, cards)
 
-    def _count(self, seat: Seat, card: str, weight: int, span: tuple[int, int]) -> None:
+    def _count(self, seat: CardSeat, card: str, weight: int, span: tuple[int, int]) -> None:
         start = max(span[0], self._intervals.pods[seat.uid].row.started_at)
         if start < span[1]:
             is_busy = seat.utilization >= BUSY_FROM
             self._hours.used(seat.uid, card, weight, start, span[1], is_busy=is_busy)
 
-    def _seats(self, book: NodeBook, gpu: GpuReading) -> Iterator[Seat]:
+    def _seats(self, book: NodeBook, gpu: GpuReading) -> Iterator[CardSeat]:
         there = self._nodes.get(book.name)
         if there is None:
             there = self._nodes[book.name] = _on_node(book, self._intervals.pods)
@@ -91,10 +91,10 @@ class CardReadings:
         own = _own_utilization(gpu)
         granted = there.granted.get(gpu.uuid) or there.granted.get(f"#{gpu.index}") or ()
         for uid, weight, name in granted:
-            yield Seat(uid, weight, own.get(name, whole))
+            yield CardSeat(uid, weight, own.get(name, whole))
         for name, utilization in own.items() if there.bare else ():
             if (found := there.bare.get(name)) is not None:
-                yield Seat(found, 0, utilization)
+                yield CardSeat(found, 0, utilization)
 
 
 def _own_utilization(gpu: GpuReading) -> dict[Name, float]:

@@ -50,7 +50,7 @@ from fairlead.rules.usage.intervals import (
 )
 from fairlead.rules.usage.job_records import deleted, job_record
 from fairlead.rules.usage.kept import KeptStates
-from fairlead.rules.usage.owners import JobMarks, Owners
+from fairlead.rules.usage.owners import JobMarks, PodOwners
 from fairlead.rules.usage.pending import Pending
 from fairlead.rules.usage.readings import CardReadings
 from fairlead.rules.usage.stranding import is_waiting, shapes_of, stranded_on
@@ -86,7 +86,7 @@ class UsageRecorder:
         self.hours = HourBook()
         self.intervals = Intervals(self.pending, self.hours)
         self.epoch = self.heartbeat = self.waiting_since = 0
-        self.owners = Owners(marks)
+        self.owners = PodOwners(marks)
         self._cards = CardReadings(self.intervals, self.hours)
         self._states = KeptStates(self.pending)
         self._body = body
@@ -128,6 +128,11 @@ class UsageRecorder:
     @property
     def is_rebuilt(self) -> bool:
         return not self._missing
+
+    @property
+    def kinds(self) -> Collection[str]:
+        """The kinds that it follows."""
+        return self._kinds.keys()
 
     @property
     def is_claimed(self) -> bool:
