@@ -20,6 +20,7 @@ SCHEDULER_EXTENDER_PORT: Final = 39999
 QUOTA_CONTROLLER_PORT: Final = 9402
 NODE_AGENT_PORT: Final = 9403
 PEOPLE_CONTROLLER_PORT: Final = 9404
+USAGE_RECORDER_PORT: Final = 9405
 
 PART_LABEL: Final = "app.kubernetes.io/name"
 CLUSTER_EXPORTER_POD: Final = "fairlead-cluster-exporter"
@@ -27,6 +28,7 @@ GPU_EXTENDER_POD: Final = "fairlead-gpushare-extender"
 NODE_AGENT_POD: Final = "fairlead-node-agent"
 QUOTA_CONTROLLER_POD: Final = "fairlead-quota-controller"
 PEOPLE_CONTROLLER_POD: Final = "fairlead-people-controller"
+USAGE_RECORDER_POD: Final = "fairlead-usage-recorder"
 """Values of the label by which the pods of Fairlead's components are found (see `deploy/`)."""
 
 GPU_EXPORTER_LABELS: Final = f"{PART_LABEL}=fairlead-gpu-exporter"
@@ -52,6 +54,11 @@ QUOTA_LEASE: Final = "fairlead-quota"
 
 PEOPLE_LEASE: Final = "fairlead-people"
 """The Lease of the people controller that may write (docs/spec/people.md#the-people-controller)."""
+
+USAGE_RECORDER_LEASE: Final = "fairlead-usage-recorder"
+"""The Lease of the usage recorder that may write (docs/spec/usage.md#recorder)."""
+USAGE_READING_SECONDS: Final = 30.0
+"""How often the usage recorder reads the cards: a reading counts back at most four times this."""
 
 CLUSTER_EXPORTER_LEASE: Final = "fairlead-cluster-exporter"
 """The Lease of the cluster exporter that may print the cluster.

@@ -15,7 +15,7 @@ from fairlead.model.node import Condition, Node
 from fairlead.model.pod import Container, ContainerState, ContainerStatus, Pod, PodPhase
 from fairlead.model.resources import Amounts
 from fairlead.model.usage.actions import ClaimLedger, FoldDay, UsageAction, WriteLedger
-from fairlead.rules.usage.recorder import DAY, UsageRecorder
+from fairlead.rules.usage.recording.recorder import DAY, UsageRecorder
 from fairlead.wire.usage.states import state_body
 
 Value = TypeVar("Value")

@@ -150,7 +150,7 @@ def test_what_is_gone_after_an_absence_ends_at_the_heartbeat() -> None:
     ]
     assert recording.recorder is not None
     assert recording.recorder.intervals.inferred == 1
-    assert [(gap.started_at - START) / MS for gap in recording.ledger.gaps] == [20]
+    assert [(gap.started_at - START) / MS for gap in recording.ledger.gaps.values()] == [20]
 
 
 def test_a_pod_that_finished_before_an_absence_is_not_recorded_again() -> None:

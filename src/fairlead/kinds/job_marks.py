@@ -11,7 +11,7 @@ from fairlead.model.pod import Pod
 
 
 class AllJobMarks:
-    """`rules.usage.owners.JobMarks` of all registered kinds."""
+    """`rules.usage.recording.owners.JobMarks` of all registered kinds."""
 
     labels: Sequence[str]
 

@@ -32,7 +32,7 @@ from fairlead.model.snapshot import (
     build_snapshot,
 )
 from fairlead.model.source import Source, SourceState
-from fairlead.model.usage.ledger import Gap, LedgerBounds, KeptCards, StateKind
+from fairlead.model.usage.ledger import Gap, KeptCards, LedgerBounds, StateKind
 
 KEPT_MS: Final = 90 * 86_400_000
 """How long states are kept."""

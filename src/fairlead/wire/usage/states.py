@@ -25,7 +25,7 @@ from fairlead.model.pod import Pod
 from fairlead.model.quota.rows import Budget, Namespace, Workload
 from fairlead.model.quota.tree import QuotaTree
 from fairlead.model.sharing import Withheld
-from fairlead.model.usage.ledger import KeptState, KeptCards, StateKind
+from fairlead.model.usage.ledger import KeptCards, KeptState, StateKind
 
 StateRow: TypeAlias = (
     Node | Pod | Job | QuotaTree | KeptCards | Workload | Budget | Namespace | Withheld

@@ -14,9 +14,9 @@ from fairlead.model.resources import CPU, MEMORY
 from fairlead.rules.nodes.choice import may_use
 from fairlead.rules.nodes.status import is_ready
 from fairlead.rules.pods.devices import has_gpu
-from fairlead.rules.usage.amounts import MIB, held_by
-from fairlead.rules.usage.hours import NamedPod
-from fairlead.rules.usage.intervals import NodeBook, OpenPod
+from fairlead.rules.usage.recording.amounts import MIB, held_by
+from fairlead.rules.usage.recording.hours import NamedPod
+from fairlead.rules.usage.recording.intervals import NodeBook, OpenPod
 
 MOST_SHAPES: Final = 50
 """Different needs of waiting pods that are compared with each node."""

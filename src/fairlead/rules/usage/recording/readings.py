@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from fairlead.model.devices.gpu import GpuHolder, GpuReading
 from fairlead.model.usage.ledger import GPU, LedgerCard
-from fairlead.rules.usage.hours import HourBook
-from fairlead.rules.usage.intervals import Intervals, NodeBook, OpenPod
+from fairlead.rules.usage.recording.hours import HourBook
+from fairlead.rules.usage.recording.intervals import Intervals, NodeBook, OpenPod
 
 BUSY_FROM: Final = 0.01
 """Utilization from which a card is busy."""
@@ -77,10 +77,11 @@ class CardReadings:
             self._intervals.cards_found(row.pod_uid, cards)
 
     def _count(self, seat: CardSeat, card: str, weight: int, span: tuple[int, int]) -> None:
-        start = max(span[0], self._intervals.pods[seat.uid].row.started_at)
+        began = self._intervals.pods[seat.uid].row.started_at
+        start = max(span[0], began)
         if start < span[1]:
             is_busy = seat.utilization >= BUSY_FROM
-            self._hours.used(seat.uid, card, weight, start, span[1], is_busy=is_busy)
+            self._hours.used((seat.uid, began), card, weight, start, span[1], is_busy=is_busy)
 
     def _seats(self, book: NodeBook, gpu: GpuReading) -> Iterator[CardSeat]:
         there = self._nodes.get(book.name)

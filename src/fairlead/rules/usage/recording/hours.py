@@ -1,4 +1,4 @@
-"""How busy the GPUs of pods were in each hour, and what the GPUs of nodes were
+"""How busy the GPUs of pod intervals were in each hour, and what those of node intervals were
 (docs/spec/usage.md#hours).
 
 Sums of an hour stay for one more hour, so that an end that is seen late corrects its row.
@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.model.usage.ledger import HOUR, NodeHour, PodHour
+from fairlead.model.usage.ledger import HOUR, Key, NodeHour, PodHour
 
 CLOSE_AFTER: Final = 120_000
 """Milliseconds after an hour until its rows are written: the next readings count back into it."""
@@ -53,8 +53,8 @@ class HourBook:
     def __init__(self) -> None:
         self.begins_at = 0
         self._closed_until = 0
-        self._pods: dict[tuple[str, int], _PodSum] = {}
-        self._nodes: dict[tuple[str, int], _NodeSum] = {}
+        self._pods: dict[tuple[Key, int], _PodSum] = {}
+        self._nodes: dict[tuple[Key, int], _NodeSum] = {}
         self._read_at: dict[tuple[str, str], int] = {}
 
     def begin(
@@ -65,11 +65,13 @@ class HourBook:
         for row in pod_hours:
             if row.hour >= at:
                 total = row.busy + row.idle + row.unknown
-                self._pods[row.pod_uid, row.hour] = _PodSum(total, row.busy, row.idle, is_new=False)
+                key = row.pod_uid, row.started_at
+                self._pods[key, row.hour] = _PodSum(total, row.busy, row.idle, is_new=False)
         for node in node_hours:
             if node.hour >= at:
                 total = node.held + node.free + node.stranded + node.broken
-                self._nodes[node.node_uid, node.hour] = _NodeSum(
+                key = node.node_uid, node.started_at
+                self._nodes[key, node.hour] = _NodeSum(
                     total,
                     node.held,
                     node.stranded,
@@ -79,45 +81,45 @@ class HourBook:
                     is_new=False,
                 )
 
-    def counted(self, uid: str, hour: int) -> int | None:
+    def counted(self, key: Key, hour: int) -> int | None:
         """The area of an earlier recorder's row; None without a row."""
-        found = self._pods.get((uid, hour))
+        found = self._pods.get((key, hour))
         return None if found is None else found.area
 
-    def counted_of_node(self, uid: str, hour: int) -> int | None:
-        found = self._nodes.get((uid, hour))
+    def counted_of_node(self, key: Key, hour: int) -> int | None:
+        found = self._nodes.get((key, hour))
         return None if found is None else found.total
 
     # --- what was held ----------------------------------------------------------------------------
 
-    def held(self, uid: str, gpu: int, start: int, end: int) -> None:
-        """A pod held `gpu` from `start` to `end`; an `end` before the start takes time back."""
+    def held(self, key: Key, gpu: int, start: int, end: int) -> None:
+        """A pod interval held `gpu` in this time; an `end` before the start takes time back."""
         for hour, span in self._parts(start, end):
-            found = self._pod(uid, hour)
+            found = self._pod(key, hour)
             found.area += gpu * span
             found.is_new = True
 
-    def on_node(self, uid: str, gpu: int, start: int, end: int) -> None:
-        """Pods of a node held `gpu` of it."""
+    def on_node(self, key: Key, gpu: int, start: int, end: int) -> None:
+        """Pods on a node held `gpu` in an interval of it."""
         for hour, span in self._parts(start, end):
-            found = self._node(uid, hour)
+            found = self._node(key, hour)
             found.held += gpu * span
             found.is_new = True
 
     def node_time(
-        self, uid: str, gpu: int, start: int, end: int, *, broken: int = 0, stranded: int = 0
+        self, key: Key, gpu: int, start: int, end: int, *, broken: int = 0, stranded: int = 0
     ) -> None:
         """A node existed, with this capacity, part of which was broken and stranded."""
         for hour, span in self._parts(start, end):
-            found = self._node(uid, hour)
+            found = self._node(key, hour)
             found.total += gpu * span
             found.broken += broken * span
             found.stranded += stranded * span
             found.is_new = True
 
-    def stranded(self, uid: str, at: int, lacking: str, holders: tuple[NamedPod, ...]) -> None:
+    def stranded(self, key: Key, at: int, lacking: str, holders: tuple[NamedPod, ...]) -> None:
         """Name what GPUs are stranded for."""
-        found = self._node(uid, at - at % HOUR)
+        found = self._node(key, at - at % HOUR)
         found.lacking, found.holders = lacking, holders
 
     # --- readings ---------------------------------------------------------------------------------
@@ -132,11 +134,11 @@ class HourBook:
         return None if before is None else (max(before, at - COUNTS_BACK), at)
 
     def used(
-        self, uid: str, card: str, weight: int, start: int, end: int, *, is_busy: bool
+        self, key: Key, card: str, weight: int, start: int, end: int, *, is_busy: bool
     ) -> None:
         """A pod held `weight` of a card in a time for which a reading counts."""
         for hour, span in self._parts(start, end):
-            found = self._pod(uid, hour)
+            found = self._pod(key, hour)
             use = found.cards.get(card)
             if use is None:
                 use = found.cards[card] = _CardHour()
@@ -160,32 +162,32 @@ class HourBook:
     def close(self, until: int) -> tuple[list[PodHour], list[NodeHour]]:
         """The rows of hours that begin before `until` and have changed."""
         pods, nodes = [], []
-        for (uid, hour), pod in self._pods.items():
+        for (key, hour), pod in self._pods.items():
             if hour < until and pod.is_new:
                 pod.is_new = False
                 if pod.area > 0:
-                    pods.append(_pod_hour(uid, hour, pod))
-        for (uid, hour), node in self._nodes.items():
+                    pods.append(_pod_hour(key, hour, pod))
+        for (key, hour), node in self._nodes.items():
             if hour < until and node.is_new:
                 node.is_new = False
                 if node.total > 0:
-                    nodes.append(_node_hour(uid, hour, node))
+                    nodes.append(_node_hour(key, hour, node))
         self._closed_until = max(self._closed_until, until // HOUR * HOUR)
         self.begins_at = max(self.begins_at, self._closed_until - HOUR)
         self._pods = {key: row for key, row in self._pods.items() if key[1] >= self.begins_at}
         self._nodes = {key: row for key, row in self._nodes.items() if key[1] >= self.begins_at}
         return pods, nodes
 
-    def _pod(self, uid: str, hour: int) -> _PodSum:
-        found = self._pods.get((uid, hour))
+    def _pod(self, key: Key, hour: int) -> _PodSum:
+        found = self._pods.get((key, hour))
         if found is None:
-            found = self._pods[uid, hour] = _PodSum()
+            found = self._pods[key, hour] = _PodSum()
         return found
 
-    def _node(self, uid: str, hour: int) -> _NodeSum:
-        found = self._nodes.get((uid, hour))
+    def _node(self, key: Key, hour: int) -> _NodeSum:
+        found = self._nodes.get((key, hour))
         if found is None:
-            found = self._nodes[uid, hour] = _NodeSum()
+            found = self._nodes[key, hour] = _NodeSum()
         return found
 
     def _parts(self, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -199,7 +201,7 @@ class HourBook:
             start = until
 
 
-def _pod_hour(uid: str, hour: int, found: _PodSum) -> PodHour:
+def _pod_hour(key: Key, hour: int, found: _PodSum) -> PodHour:
     cards = found.cards.values()
     busy = found.busy + sum(each.read for each in cards if each.is_busy)
     idle = found.idle + sum(each.read for each in cards if not each.is_busy)
@@ -207,15 +209,15 @@ def _pod_hour(uid: str, hour: int, found: _PodSum) -> PodHour:
         busy, idle = busy + idle, 0
     busy = min(busy, found.area)
     idle = min(idle, found.area - busy)
-    return PodHour(uid, hour, busy, idle, found.area - busy - idle)
+    return PodHour(*key, hour, busy, idle, found.area - busy - idle)
 
 
-def _node_hour(uid: str, hour: int, found: _NodeSum) -> NodeHour:
+def _node_hour(key: Key, hour: int, found: _NodeSum) -> NodeHour:
     held = min(found.held, found.total)
     broken = min(found.broken, found.total - held)
     stranded = min(found.stranded, found.total - held - broken)
     return NodeHour(
-        uid,
+        *key,
         hour,
         held,
         found.total - held - broken - stranded,

@@ -8,7 +8,7 @@ from fairlead.model.keys import LABEL_GPU_MODEL, LABEL_GPU_PRODUCT
 from fairlead.model.node import Node
 from fairlead.model.resources import CPU, MEMORY
 from fairlead.model.usage.ledger import Amount, PriceClass
-from fairlead.rules.usage.amounts import MIB, NodeGpus
+from fairlead.rules.usage.recording.amounts import MIB, NodeGpus
 
 GPU_MODEL: Final = "gpu-model"
 LABELS: Final = (

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from msgspec import Struct
 
 from fairlead.model.usage.ledger import KeptState, StateEnd, StateKind
-from fairlead.rules.usage.pending import Pending
+from fairlead.rules.usage.recording.pending import Pending
 
 StateId = tuple[StateKind, str]
 

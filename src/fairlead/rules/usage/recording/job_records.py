@@ -10,7 +10,7 @@ from fairlead.model.jobs.job import Job
 from fairlead.model.pod import Pod
 from fairlead.model.usage.ledger import GPU, JobRecord, UsedBy
 from fairlead.rules.jobs.status import FAILED, board_state, job_status, requested_gpus
-from fairlead.rules.usage.intervals import milliseconds
+from fairlead.rules.usage.recording.intervals import milliseconds
 
 
 def job_record(

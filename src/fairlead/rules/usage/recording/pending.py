@@ -32,6 +32,7 @@ MOST_PENDING: Final = 500_000
 """Records that wait at most. Above it, the oldest kept states that have ended are dropped, then
 hours, then ended intervals: the API server still shows what remains.
 """
+HourKey = tuple[str, int, int]
 StateKey = tuple[StateKind, str, int]
 
 
@@ -45,8 +46,8 @@ class Pending:
         self._pod_ends: dict[Key, End] = {}
         self._nodes: dict[Key, NodeInterval] = {}
         self._node_ends: dict[Key, End] = {}
-        self._pod_hours: dict[Key, PodHour] = {}
-        self._node_hours: dict[Key, NodeHour] = {}
+        self._pod_hours: dict[HourKey, PodHour] = {}
+        self._node_hours: dict[HourKey, NodeHour] = {}
         self._states: dict[StateKey, KeptState] = {}
         self._state_ends: dict[StateKey, StateEnd] = {}
         self._jobs: dict[str, JobRecord] = {}
@@ -106,10 +107,10 @@ class Pending:
             self._states[key] = replace(waiting, ended_at=end.ended_at)
 
     def put_pod_hour(self, row: PodHour) -> None:
-        self._pod_hours[row.pod_uid, row.hour] = row
+        self._pod_hours[row.pod_uid, row.started_at, row.hour] = row
 
     def put_node_hour(self, row: NodeHour) -> None:
-        self._node_hours[row.node_uid, row.hour] = row
+        self._node_hours[row.node_uid, row.started_at, row.hour] = row
 
     def put_job(self, row: JobRecord) -> None:
         self._jobs[row.uid] = row

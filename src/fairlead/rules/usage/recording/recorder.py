@@ -25,6 +25,7 @@ from fairlead.model.changes import (
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod, without_report
+from fairlead.model.sharing import Withheld
 from fairlead.model.snapshot import GPU_WITHHELD
 from fairlead.model.usage.actions import (
     ClaimLedger,
@@ -40,26 +41,29 @@ from fairlead.model.usage.ledger import (
     LedgerClaim,
     StateKind,
 )
-from fairlead.rules.usage.hours import HourBook
-from fairlead.rules.usage.intervals import (
+from fairlead.rules.usage.past import kept_cards
+from fairlead.rules.usage.recording.hours import HourBook
+from fairlead.rules.usage.recording.intervals import (
     Intervals,
     Seen,
     finished_at,
     first_starts,
     milliseconds,
 )
-from fairlead.rules.usage.job_records import deleted, job_record
-from fairlead.rules.usage.kept import KeptStates
-from fairlead.rules.usage.owners import JobMarks, PodOwners
-from fairlead.rules.usage.pending import Pending
-from fairlead.rules.usage.readings import CardReadings
-from fairlead.rules.usage.stranding import is_waiting, shapes_of, stranded_on
+from fairlead.rules.usage.recording.job_records import deleted, job_record
+from fairlead.rules.usage.recording.kept import KeptStates
+from fairlead.rules.usage.recording.owners import JobMarks, PodOwners
+from fairlead.rules.usage.recording.pending import Pending
+from fairlead.rules.usage.recording.readings import CardReadings
+from fairlead.rules.usage.recording.stranding import is_waiting, shapes_of, stranded_on
 
 HEARTBEAT_SECONDS: Final = 10.0
 RETRY_SECONDS: Final = (1.0, 2.0, 5.0, 10.0)
 DAY: Final = 24 * HOUR
 RECORD_DAYS: Final = 90
 SUM_DAYS: Final = 400
+_OF_NODES: Final = (StateKind.CARDS, StateKind.WITHHELD)
+"""Kinds of states whose uid is the name of a node."""
 _PAUSE_AFTER: Final = 200
 """Rows after which the driver may let other work run."""
 
@@ -110,6 +114,8 @@ class UsageRecorder:
         self._waiting: dict[str, Pod] = {}
         self._pods_of: dict[str, set[str]] = {}
         self._jobless: dict[str, set[str]] = {}
+        self._shown_cards: dict[str, object] = {}
+        self._withheld: dict[str, str] = {}
         self._records: dict[str, JobRecord] = {}
         self._jobs_to_record: set[str] = set()
         self._recorded: set[str] = set()
@@ -229,6 +235,7 @@ class UsageRecorder:
         )
         self.intervals.begin(claim.pods, claim.nodes, claim.heartbeat)
         self._states.begin(claim.states)
+        self._shown_cards = dict.fromkeys(self._states.ids(StateKind.CARDS))
         self._records = {each.uid: each for each in claim.jobs}
         self._recorded = set(claim.ended)
         self._fold_from = folded_until
@@ -240,13 +247,17 @@ class UsageRecorder:
             (StateKind.POD, [each.pod_uid for each in claim.pods]),
             (StateKind.NODE, [each.node_uid for each in claim.nodes]),
             (StateKind.JOB, list(self._records)),
-            *((kind, self._states.ids(kind)) for kind in StateKind),
+            *((kind, self._states.ids(kind)) for kind in StateKind if kind not in _OF_NODES),
         ):
             dirty = self._dirty[kind]
             there = self._there(kind)
             for uid in rows:
                 if uid not in there:
                     dirty[uid] = None
+        withheld = {each.node for each in self._dirty[StateKind.WITHHELD].values() if each}
+        for node in self._states.ids(StateKind.WITHHELD):
+            if node not in withheld:
+                self._dirty[StateKind.WITHHELD].setdefault(node, None)
         self._node_names.update({each.node_uid: each.node for each in claim.nodes})
         self._node_uids.update({each.node: each.node_uid for each in claim.nodes})
 
@@ -257,8 +268,25 @@ class UsageRecorder:
 
     def readings(self, gpus: Iterable[GpuReading], now: float) -> None:
         """Take what the exporters of the cluster's cards report."""
-        if self.is_claimed and self.is_rebuilt:
-            self._cards.read(gpus, milliseconds(now))
+        if self.is_claimed and self.is_rebuilt and self._doubt is None:
+            found, at = tuple(gpus), milliseconds(now)
+            self._cards.read(found, at)
+            self._keep_cards(found, at)
+
+    def _keep_cards(self, gpus: Iterable[GpuReading], at: int) -> None:
+        """Who is on which card, and what is broken, while a node's exporter reports it."""
+        by_node: dict[str, list[GpuReading]] = {}
+        for gpu in gpus:
+            by_node.setdefault(gpu.node, []).append(gpu)
+        for node, mine in by_node.items():
+            shown = tuple(map(_shown, mine))
+            if self._shown_cards.get(node) != shown:
+                self._shown_cards[node] = shown
+                body = self._body(kept_cards(mine)[node])
+                self._states.put(StateKind.CARDS, node, ("", node), body, at)
+        for node in self._shown_cards.keys() - by_node.keys():
+            del self._shown_cards[node]
+            self._states.drop(StateKind.CARDS, node, at)
 
     def finish(self, now: float) -> tuple[WriteLedger, ...]:
         """The last writes of a recorder that ends in order: the rows of the hour so far, too."""
@@ -306,9 +334,11 @@ class UsageRecorder:
         again |= self._take_nodes(dirty[StateKind.NODE], dirty[StateKind.POD], at, doubt)
         yield from self._take_pods(dirty[StateKind.POD], again, at, doubt)
         self._take_jobs(dirty[StateKind.JOB], at, doubt)
-        for kind in (StateKind.WORKLOAD, StateKind.BUDGET, StateKind.NAMESPACE, StateKind.WITHHELD):
+        for kind in (StateKind.WORKLOAD, StateKind.BUDGET, StateKind.NAMESPACE):
             for uid, row in dirty[kind].items():
                 self._keep(kind, uid, row, at, doubt)
+        for uid, row in dirty[StateKind.WITHHELD].items():
+            self._keep_withheld(uid, row, at)
         self._cards.doubt(self.intervals.settle(at))
         self._is_first = False
 
@@ -316,8 +346,17 @@ class UsageRecorder:
         if row is None:
             self._states.drop(kind, uid, at if doubt is None else min(at, doubt))
             return
-        name = getattr(row, "namespace", ""), getattr(row, "name", "") or getattr(row, "node", "")
+        name = getattr(row, "namespace", ""), row.name
         self._states.put(kind, uid, name, self._body(row), at)
+
+    def _keep_withheld(self, uid: str, row: Withheld | None, at: int) -> None:
+        """GPUs out of use have a state by the name of their node; `uid` is of the ConfigMap."""
+        node = self._withheld.pop(uid, uid)
+        if row is None or not row.node or not row.indexes:
+            self._states.drop(StateKind.WITHHELD, node, at)
+            return
+        self._withheld[uid] = row.node
+        self._states.put(StateKind.WITHHELD, row.node, ("", row.node), self._body(row), at)
 
     def _take_owners(
         self, dirty: dict[StateKind, dict[str, Any]], at: int, doubt: int | None
@@ -487,7 +526,8 @@ class UsageRecorder:
             found = stranded_on(book, shapes, self.intervals.pods) if shapes else None
             self.intervals.strand(book, found.gpu if found else 0, at)
             if found and book.row is not None:
-                self.hours.stranded(book.row.node_uid, at, found.lacking, found.holders)
+                key = book.row.node_uid, book.row.started_at
+                self.hours.stranded(key, at, found.lacking, found.holders)
 
     def _close_hours(self, at: int) -> None:
         until = self.hours.next_close(at)
@@ -502,3 +542,15 @@ class UsageRecorder:
             self.pending.put_pod_hour(pod)
         for node in nodes:
             self.pending.put_node_hour(node)
+
+
+def _shown(gpu: GpuReading) -> object:
+    """What of a reading is kept, as far as it changes."""
+    return (
+        gpu.index,
+        gpu.uuid,
+        gpu.healthy,
+        gpu.last_xid,
+        tuple([(each.namespace, each.pod, each.container) for each in gpu.holders]),
+        tuple([(each.id, each.profile, len(each.holders)) for each in gpu.instances]),
+    )

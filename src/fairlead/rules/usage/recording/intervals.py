@@ -32,10 +32,10 @@ from fairlead.model.usage.ledger import (
     UsedBy,
 )
 from fairlead.rules.nodes.status import NO_GPU
-from fairlead.rules.usage.amounts import NodeGpus, held_by, node_gpus
-from fairlead.rules.usage.hours import HourBook
-from fairlead.rules.usage.pending import Pending
-from fairlead.rules.usage.price_class import price_class
+from fairlead.rules.usage.recording.amounts import NodeGpus, held_by, node_gpus
+from fairlead.rules.usage.recording.hours import HourBook
+from fairlead.rules.usage.recording.pending import Pending
+from fairlead.rules.usage.recording.price_class import price_class
 
 _NO_GPUS = NodeGpus(NO_GPU)
 _NO_CLASS = PriceClass()
@@ -118,20 +118,23 @@ class Intervals:
         hour = max(self._hours.begins_at, at - at % HOUR)
         for node in nodes:
             since = max(node.started_at, hour)
-            was_counted = self._hours.counted_of_node(node.node_uid, hour) is not None
+            was_counted = (
+                self._hours.counted_of_node((node.node_uid, node.started_at), hour) is not None
+            )
             book = self.nodes[node.node] = NodeBook(node.node, row=node, counted_to=since)
             book.last_class, book.exists_since = node.price_class, since
             if was_counted:
                 book.counted_to = max(since, at)
         for row in pods:
             since = max(row.started_at, hour)
-            counted = self._hours.counted(row.pod_uid, hour)
+            key = row.pod_uid, row.started_at
+            counted = self._hours.counted(key, hour)
             held = OpenPod(row, since)
             if counted is not None and row.amount.gpu:
                 missing = row.amount.gpu * max(0, at - since) - counted
                 if missing > 0:  # an end in order, and then another one without
                     span = missing // row.amount.gpu
-                    self._hours.held(row.pod_uid, row.amount.gpu, since, since + span)
+                    self._hours.held(key, row.amount.gpu, since, since + span)
                 held.counted_to = max(since, at)
             self.pods[row.pod_uid] = held
             self._sum(self._book(row.node), row.pod_uid, row.amount, 1)
@@ -303,6 +306,7 @@ class Intervals:
         assert row is not None
         at = max(at, row.started_at)
         self._count_node(book, at)
+        self._count_pods(book, at)
         if row.started_at < at:
             self._pending.end_node(End((row.node_uid, row.started_at), at, ClosedBy.CHANGED))
         book.row = replace(row, started_at=at, price_class=new)
@@ -311,7 +315,6 @@ class Intervals:
         for uid in book.pods:
             opened = self.pods[uid]
             if opened.row.price_class != new:
-                self._count(uid, opened, book, at)
                 if opened.row.started_at < at:
                     end = End((uid, opened.row.started_at), at, ClosedBy.CHANGED)
                     self._pending.end_pod(end)
@@ -345,10 +348,11 @@ class Intervals:
         gpu, since = opened.row.amount.gpu, opened.counted_to
         opened.counted_to = max(at, opened.row.started_at)
         if gpu and since != opened.counted_to:
-            self._hours.held(uid, gpu, since, opened.counted_to)
+            self._hours.held((uid, opened.row.started_at), gpu, since, opened.counted_to)
             if book.row is not None:
                 began, until = book.exists_since, opened.counted_to
-                self._hours.on_node(book.row.node_uid, gpu, max(since, began), max(until, began))
+                key = book.row.node_uid, book.row.started_at
+                self._hours.on_node(key, gpu, max(since, began), max(until, began))
 
     def _count_pods(self, book: NodeBook, at: int) -> None:
         for uid in book.pods:
@@ -364,7 +368,7 @@ class Intervals:
         if row.price_class.gpu and since != book.counted_to:
             broken, stranded = book.counted_parts
             self._hours.node_time(
-                row.node_uid,
+                (row.node_uid, row.started_at),
                 row.price_class.gpu,
                 since,
                 book.counted_to,

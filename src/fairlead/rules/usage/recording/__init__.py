@@ -1,0 +1,1 @@
+"""What the usage recorder records, and how (docs/spec/usage.md#recorder)."""
