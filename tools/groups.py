@@ -232,6 +232,7 @@ def real_groups() -> tuple[Group, ...]:
                 "fluid", "data sets: Fluid's real controllers and simulated ones", *_matching(FLUID)
             ),
             more_programs=(FLUID_CONTROLLERS,),
+            packages=(PROMETHEUS, FAKE_TIME, CHROMIUM, CHINESE_FONTS),
         ),
         _with_image(
             _node_group(

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import (
     Browser,
     ConsoleMessage,
@@ -22,7 +23,9 @@ from playwright.sync_api import (
     Request,
     Response,
     expect,
+    sync_playwright,
 )
+from tests.browser.without_netlink import launcher
 
 OUTPUT = Path(__file__).resolve().parents[2] / "test-output" / "browser"
 NAMES = ("chromium-headless-shell", "chromium", "google-chrome")
@@ -40,6 +43,19 @@ def chromium_path(playwright: Playwright) -> str:
     found = next((path for name in NAMES if (path := shutil.which(name))), "")
     own = playwright.chromium.executable_path
     return found or (own if Path(own).exists() else "")
+
+
+@contextmanager
+def running_chromium(folder: Path) -> Iterator[Browser]:
+    """Chromium, with what it keeps in the folder. Skips the test where there is none."""
+    with sync_playwright() as playwright:
+        path = chromium_path(playwright)
+        if not path:
+            pytest.skip("no Chromium: install chromium-headless-shell or set CHROMIUM_PATH")
+        program = launcher(path, folder)
+        chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
 
 
 class Window:

@@ -7,10 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, expect, sync_playwright
-from tests.browser.chromium import OUTPUT, PATIENCE_MS, chromium_path
+from playwright.sync_api import Browser, expect
+from tests.browser.chromium import OUTPUT, PATIENCE_MS, running_chromium
 from tests.browser.sight import Sight
-from tests.browser.without_netlink import launcher
 from tests.kube.company import build_company
 from tests.kube.control_plane import running_control_plane
 from tests.kube.laptop import Laptop, running_laptop
@@ -21,14 +20,8 @@ expect.set_options(timeout=PATIENCE_MS)
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        path = chromium_path(playwright)
-        if not path:
-            pytest.skip("no Chromium: install chromium-headless-shell or set CHROMIUM_PATH")
-        program = launcher(path, tmp_path_factory.mktemp("chromium"))
-        chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+    with running_chromium(tmp_path_factory.mktemp("chromium")) as chromium:
         yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="session")

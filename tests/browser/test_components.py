@@ -1,5 +1,6 @@
 """The page Components over the laptop of document 004: Fluid (its stand-in) is deployed with a
-reload in the middle, then its claim is accelerated by a click; and the page with hostile texts.
+reload in the middle, then its claim is accelerated by a click, and the laptop is killed in the
+middle; and the page with hostile texts.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from tests.console.data_parts import MemoryRecords
 from tests.console.sign_in_parts import ANNA, BOB, FakeSignInApi, Parts, group
 from tests.console.worlds import still_world
 from tests.kube.laptop import Laptop, running_laptop
+from tests.kube.servers import READY_SECONDS
 from tests.rules.components.plans import deployment, facts, there, written
+from tests.waiting import wait_until
 
 from fairlead.edge.store.look import StoreLooks
 from fairlead.model.installed.component_facts import ComponentFacts, ProgramWorkload
@@ -36,9 +39,11 @@ WORDS = {
 
 
 @pytest.fixture(scope="module")
-def laptop() -> Iterator[Laptop]:
+def laptop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laptop]:
+    """It keeps its cluster, so that it can be killed."""
     OUTPUT.mkdir(parents=True, exist_ok=True)
-    flags = ("--sign-in", "--scenario=documents-004", "--speed=10")
+    kept = tmp_path_factory.mktemp("laptop") / "state"
+    flags = ("--sign-in", "--scenario=documents-004", "--speed=10", f"--state-dir={kept}")
     with running_laptop(OUTPUT / "components.log", *flags) as it:
         it.kubectl.run("create", "ns", "demo-ns")
         it.kubectl.run("create", "-f", str(MANIFEST))
@@ -95,14 +100,43 @@ def deployed_and_accelerated(tab: Window, laptop: Laptop, locale: str) -> None:
     tab.page.goto(f"{url}/datasets?open=demo-ns/PersistentVolumeClaim/{CLAIM}")
     tab.at("action-accelerate").click()
     expect(tab.at("form-submit")).to_be_enabled(timeout=60_000)
+    scale_controller(laptop, 0)
     tab.at("form-submit").click()
     expect(tab.at("page-operation")).to_be_visible()
+    expect(tab.at("operation-steps")).to_contain_text(f"demo-ns/{SET}")
+    wait_until("both objects are made", lambda: has_runtime(laptop))
+    restart(tab, laptop)
+    expect(tab.at("page-operation")).to_have_attribute("data-state", "Running")
+    scale_controller(laptop, 1)
     ended(tab)
     phase = laptop.kubectl.run(
         *("-n", "demo-ns", "get", "datasets.data.fluid.io", SET),
         *("-o", "jsonpath={.status.phase}"),
     )
     assert phase == "Bound"
+
+
+def scale_controller(laptop: Laptop, replicas: int) -> None:
+    """Without a controller of Fluid the operation stays in its middle."""
+    words = ("deployment/dataset-controller", f"--replicas={replicas}")
+    laptop.kubectl.run("-n", "fluid-system", "scale", *words)
+
+
+def has_runtime(laptop: Laptop) -> bool:
+    return bool(laptop.kubectl.get("alluxioruntimes", "-n", "demo-ns"))
+
+
+def restart(tab: Window, laptop: Laptop) -> None:
+    """Kill the laptop, server and cluster, and start it again. The page stays open; its user is
+    signed in again, since a laptop forgets sign-ins.
+    """
+    before, place = code_of(laptop), tab.page.url
+    laptop.component.kill()
+    laptop.component.start()
+    laptop.component.wait_until(lambda: code_of(laptop) != before, READY_SECONDS)
+    laptop.component.wait_until(laptop.console.is_ready, READY_SECONDS)
+    tab.page.goto(f"{place}#code={code_of(laptop)}")
+    expect(tab.at("page-operation")).to_be_visible()
 
 
 def removed(tab: Window, laptop: Laptop) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from tests.kube.company import build_company
 from tests.kube.control_plane import ControlPlane, running_control_plane
+from tests.kube.fluid import Fluid, running_fluid
 from tests.kube.kubectl import KubectlError
 from tests.kube.servers import Server, running
 
@@ -21,6 +22,13 @@ def company() -> Iterator[ControlPlane]:
     with running_control_plane() as cluster:
         build_company(cluster)
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def real_fluid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fluid]:
+    """A real cluster with Fluid's real controllers; see fluid.py."""
+    with running_fluid(tmp_path_factory.mktemp("fluid")) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -7,11 +7,9 @@ Fluid itself does not run: the test writes the status as Fluid's controllers wri
 from __future__ import annotations
 
 import functools
-import json
 import ssl
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -20,22 +18,18 @@ import pytest
 from tests.contracts.api_client import MERGE, ApiClient
 from tests.contracts.data_objects import FLUID, claim, fluid_controller, with_fluid_node
 from tests.edge.pki import Authority
+from tests.kube.console_line import ACCOUNT, Administrator, console, install_rights
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.crds import install_fluid
 from tests.kube.deployed import of_file
 from tests.kube.helm import Helm
-from tests.kube.kubeconfigs import token_user, write_kubeconfig
 from tests.kube.objects import namespace
-from tests.kube.oidc_provider import PlainBrowser
 from tests.kube.programs import program
 from tests.kube.quota_line import SYSTEM
-from tests.kube.servers import Server, running
+from tests.kube.servers import Server
 from tests.kube.small_chart import VERSION, write_small_chart
 from tests.waiting import wait_until
 
-from fairlead.settings import SIGN_IN_KEY_SECRET
-
-ACCOUNT = "fairlead-reader"
 SPACE, CLAIM, SET = "team-a", "raw", "raw-acc"
 VOLUME = {
     "apiVersion": "v1",
@@ -54,11 +48,8 @@ VOLUME = {
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ControlPlane]:
     with running_control_plane() as made:
-        made.admin.apply([namespace(SYSTEM), namespace(SPACE)])
-        made.admin.apply(of_file("people.yaml"))
-        made.admin.run("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
-        for name in ("reader", "console-sign-in", "console-people", "console-admission"):
-            made.admin.apply(of_file(f"{name}.yaml"))
+        install_rights(made)
+        made.admin.apply([namespace(SPACE)])
         install_fluid(made.admin)
         api = ApiClient("real", made.kubeconfig, keeps_connections=True)
         fluid_controller(api)
@@ -67,43 +58,6 @@ def cluster() -> Iterator[ControlPlane]:
         assert api.post("/api/v1/persistentvolumes", VOLUME).status == 201
         with with_fluid_node(api, "node-1"):
             yield made
-
-
-def console(cluster: ControlPlane, log: str) -> AbstractContextManager[Server]:
-    """A console of its own store, with the rights of deploy/."""
-    token = cluster.admin.run("create", "token", ACCOUNT, "-n", SYSTEM, "--duration=4h").strip()
-    path = write_kubeconfig(
-        cluster.folder / f"{log}.kubeconfig", cluster.server, cluster.authority, token_user(token)
-    )
-    flags = (
-        *(f"--kubeconfig={path}", "--gpu-source=none", "--sign-in=on"),
-        f"--sign-in-key-secret={SYSTEM}/{SIGN_IN_KEY_SECRET}",
-        f"--store=sqlite:///{cluster.folder / log}.sqlite",
-    )
-    return running("console", *flags, log=Path(cluster.folder / f"{log}.log"))
-
-
-class Administrator:
-    """Signed in with a token that may do everything; the console has its own rights."""
-
-    def __init__(self, cluster: ControlPlane, name: str = "maker") -> None:
-        cluster.admin.run("create", "serviceaccount", name, "-n", SYSTEM)
-        cluster.admin.run(
-            *("create", "clusterrolebinding", name, "--clusterrole=cluster-admin"),
-            f"--serviceaccount={SYSTEM}:{name}",
-        )
-        self._token = cluster.admin.run("create", "token", name, "-n", SYSTEM).strip()
-
-    def send(self, server: Server, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        data = None if body is None else json.dumps(body).encode()
-        sent = {"Authorization": f"Bearer {self._token}", "Content_Type": "application/json"}
-        found = PlainBrowser().send(f"{server.url}/api/v1{path}", method, data, **sent)
-        return found.status, found.json
-
-    def state(self, server: Server, id: str) -> str:
-        status, found = self.send(server, "GET", f"/operations/{id}")
-        assert status == 200, found
-        return str(found["row"]["state"])
 
 
 def test_a_console_finishes_what_a_killed_one_began(cluster: ControlPlane) -> None:

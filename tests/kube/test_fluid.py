@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.kube.fluid import running_fluid
+from tests.kube.fluid import Fluid
 from tests.kube.fluid_end import fluid_end
 from tests.kube.fluid_places import DataPlace, FluidWorld, simulated_world
 from tests.kube.fluid_stories import STORIES
@@ -110,14 +110,16 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 @contextmanager
-def _worlds(names: Iterable[str], folder: Path) -> Iterator[dict[str, FluidWorld]]:
+def _worlds(
+    names: Iterable[str], folder: Path, request: pytest.FixtureRequest
+) -> Iterator[dict[str, FluidWorld]]:
     with ExitStack() as leaving:
         worlds: dict[str, FluidWorld] = {}
         for name in names:
             own = folder / name
             own.mkdir()
             if name == "real":
-                fluid = leaving.enter_context(running_fluid(own))
+                fluid: Fluid = request.getfixturevalue("real_fluid")
                 worlds[name] = FluidWorld(name, fluid.cluster.kubeconfig, own, fluid)
             else:
                 worlds[name] = leaving.enter_context(simulated_world(own))
@@ -134,7 +136,7 @@ def lives(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[dic
             chosen.setdefault(parameters["world"], set()).add(parameters["story"])
     folder = tmp_path_factory.mktemp("fluid")
     found: dict[str, Lives] = {}
-    with _worlds(chosen, folder) as worlds:
+    with _worlds(chosen, folder, request) as worlds:
         for name, world in worlds.items():
             found[name] = Lives(world, chosen[name])
         yield found
