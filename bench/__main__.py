@@ -24,6 +24,7 @@ MEASUREMENTS: Final = {
     "console": ("console_boards", "console_while_moving", "log_follow"),
     "pictures": ("pictures", "researchers"),
     "datasets": ("datasets",),
+    "acceleration": ("click_to_bound",),
     "image": ("image",),
     "installation": ("install", "upgrade", "doctor"),
     "laptop": ("laptop_start", "first_start", "large_world", "simulated_week"),

@@ -12,6 +12,7 @@ from typing import Any
 from tests.kube.control_plane import ControlPlane
 from tests.kube.deployed import of_file
 from tests.kube.kubeconfigs import token_user, write_kubeconfig
+from tests.kube.kubectl import Kubectl
 from tests.kube.objects import namespace
 from tests.kube.oidc_provider import PlainBrowser
 from tests.kube.quota_line import SYSTEM
@@ -52,13 +53,13 @@ class Administrator:
     `token`: of the service account.
     """
 
-    def __init__(self, cluster: ControlPlane, name: str = "maker") -> None:
-        cluster.admin.run("create", "serviceaccount", name, "-n", SYSTEM)
-        cluster.admin.run(
+    def __init__(self, admin: Kubectl, name: str = "maker") -> None:
+        admin.run("create", "serviceaccount", name, "-n", SYSTEM)
+        admin.run(
             *("create", "clusterrolebinding", name, "--clusterrole=cluster-admin"),
             f"--serviceaccount={SYSTEM}:{name}",
         )
-        self.token = cluster.admin.run("create", "token", name, "-n", SYSTEM).strip()
+        self.token = admin.run("create", "token", name, "-n", SYSTEM).strip()
 
     def send(self, server: Server, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         data = None if body is None else json.dumps(body).encode()

@@ -64,7 +64,7 @@ def test_a_console_finishes_what_a_killed_one_began(cluster: ControlPlane) -> No
     api = ApiClient("real", cluster.kubeconfig, keeps_connections=True)
     claims = f"/api/v1/namespaces/{SPACE}/persistentvolumeclaims/{CLAIM}"
     wait_until("the claim is bound", lambda: api.get(claims).body["status"].get("phase") == "Bound")
-    own = Administrator(cluster)
+    own = Administrator(cluster.admin)
     data_sets = f"{FLUID}/namespaces/{SPACE}/datasets/{SET}"
     runtimes = f"{FLUID}/namespaces/{SPACE}/alluxioruntimes/{SET}"
     with console(cluster, "first") as first:
@@ -120,7 +120,7 @@ def test_a_component_needs_rights_that_the_console_does_not_have_by_itself(
     cluster: ControlPlane,
 ) -> None:
     """The plan of one console is started by the next one."""
-    own = Administrator(cluster, "planner")
+    own = Administrator(cluster.admin, "planner")
     api = ApiClient("real", cluster.kubeconfig, keeps_connections=True)
     order = {"component": "mpi-operator", "do": "deploy", "manifests": MANIFESTS}
     made = "/api/v1/namespaces/mpi-operator/configmaps/mpi-config"
@@ -207,7 +207,7 @@ def charts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def test_a_chart_at_an_address_is_deployed_upgraded_and_removed_by_the_console(
     cluster: ControlPlane, charts: str
 ) -> None:
-    own = Administrator(cluster, "charter")
+    own = Administrator(cluster.admin, "charter")
     cluster.admin.run(
         *("create", "clusterrolebinding", "fairlead-console-charts"),
         *("--clusterrole=cluster-admin", f"--serviceaccount={SYSTEM}:{ACCOUNT}"),

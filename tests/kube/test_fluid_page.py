@@ -46,7 +46,7 @@ def line(real_fluid: Fluid) -> Iterator[Line]:
     cluster.admin.run("create", "-f", str(MANIFEST))
     wait_until("the claim is Bound", lambda: phase(cluster.admin, "pvc", CLAIM) == "Bound")
     with console(cluster, "page") as server:
-        yield Line(real_fluid, server, Administrator(cluster))
+        yield Line(real_fluid, server, Administrator(cluster.admin))
 
 
 @pytest.fixture(scope="module")
