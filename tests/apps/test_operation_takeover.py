@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
 from msgspec import structs
 from tests.console.clusters import EPOCH
 from tests.console.data_parts import MemoryObjects, MemoryRecords
@@ -13,7 +14,7 @@ from tests.waiting import until
 
 from fairlead.apps.leader import LeaseTimes
 from fairlead.apps.operations.history import HistoryKeeper
-from fairlead.apps.operations.runner import OperationRunner
+from fairlead.apps.operations.runner import OperationRunner, OperationTaken
 from fairlead.apps.operations.takeover import OperationTakeover
 from fairlead.errors import OutsideError
 from fairlead.model.actions import ObjectRef
@@ -25,10 +26,13 @@ from fairlead.model.operations.operation import (
     OperationStep,
     ReadyStep,
     StepProgress,
+    StepState,
 )
+from fairlead.ports import LeaseRecord
 
 BRIEF = LeaseTimes(length=1, safe=0.8, renew=0.1, look=0.05, patience=0.5, fence=0.8)
 CLAIM = ObjectRef("v1", "PersistentVolumeClaim", "raw", "a-ns")
+BOUND = {"kind": CLAIM.kind, "metadata": {"name": "raw"}, "status": {"phase": "Bound"}}
 
 
 def creating(id: str, state: OperationState = OperationState.RUNNING) -> Operation:
@@ -64,12 +68,20 @@ def waiting(id: str) -> Operation:
     )
 
 
+def runner_of(
+    name: str, records: MemoryRecords, objects: MemoryObjects, *, leaves_waits: bool = False
+) -> OperationRunner:
+    return OperationRunner(
+        records, objects, None, name, now=lambda: EPOCH, times=BRIEF, leaves_waits=leaves_waits
+    )
+
+
 class Process:
     """One process with its own loop over the same records and objects."""
 
     def __init__(self, name: str, records: MemoryRecords, objects: MemoryObjects) -> None:
         self.woken = asyncio.Event()
-        runner = OperationRunner(records, objects, None, name, now=lambda: EPOCH, times=BRIEF)
+        runner = runner_of(name, records, objects)
         self._takeover = OperationTakeover(
             records, runner, self.woken, lambda: EPOCH, HistoryKeeper(records, None)
         )
@@ -109,11 +121,49 @@ async def test_of_two_processes_one_works_and_the_other_goes_on_when_it_stops() 
     assert records.leases["dataset/a-ns/raw"].holder == ""
     async with Process("d", records, objects).running():
         await until(lambda: records.by_id["one"].holder == "d")
-        objects.objects[CLAIM.title] = {
-            "kind": CLAIM.kind,
-            "metadata": {"name": "raw"},
-            "status": {"phase": "Bound"},
-        }
+        objects.objects[CLAIM.title] = BOUND
+        await until(lambda: records.by_id["one"].state is OperationState.SUCCEEDED)
+
+
+async def test_who_resumes_beside_a_living_process_is_refused_when_it_renews_its_lease() -> None:
+    records, objects = MemoryRecords(waiting("one")), MemoryObjects()
+    async with Process("b", records, objects).running():
+        await until(lambda: records.by_id["one"].holder == "b")
+        with pytest.raises(OperationTaken) as caught:
+            async with asyncio.timeout(30):
+                await runner_of("c", records, objects).resume("one", patience=3600.0)
+        assert caught.value.what == "operation `one` is at work elsewhere: b"
+        assert caught.value.hint == (
+            "`fairlead operation follow one` shows it, `fairlead operation cancel one` ends it"
+        )
+        assert records.by_id["one"].holder == "b"
+
+
+async def test_who_resumes_after_a_dead_process_waits_for_the_end_of_its_lease() -> None:
+    records, objects = MemoryRecords(waiting("one")), MemoryObjects()
+    subject = "dataset/a-ns/raw"
+    records.leases[subject] = LeaseRecord("dead", BRIEF.length, "then", "", 1, "1")
+    objects.objects[CLAIM.title] = BOUND
+    done = await runner_of("c", records, objects).resume("one", patience=3600.0)
+    assert done.state is OperationState.SUCCEEDED
+
+
+async def test_a_runner_that_leaves_waits_frees_holder_and_lease_for_another_process() -> None:
+    first = structs.replace(creating("one"), subject="dataset/a-ns/raw")
+    both = structs.replace(
+        first,
+        steps=(*first.steps, *waiting("one").steps),
+        progress=(StepProgress(), StepProgress()),
+    )
+    records, objects = MemoryRecords(both), MemoryObjects()
+    left = await runner_of("c", records, objects, leaves_waits=True).run("one")
+    assert (left.state, left.holder) == (OperationState.RUNNING, "")
+    assert [each.state for each in left.progress] == [StepState.DONE, StepState.RUNNING]
+    assert left.progress[1].message == "does not exist"
+    assert records.leases["dataset/a-ns/raw"].holder == ""
+    assert records.by_id["one"].state is OperationState.RUNNING
+    objects.objects[CLAIM.title] = BOUND
+    async with Process("d", records, objects).running():
         await until(lambda: records.by_id["one"].state is OperationState.SUCCEEDED)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import subprocess
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -139,6 +140,12 @@ def test_an_operation_is_seen_and_goes_on_after_its_process_was_killed(recorded:
 def test_a_cancelled_operation_is_undone_by_the_process_at_work(recorded: Recorded) -> None:
     with recorded.begin() as process:
         recorded.await_wait()
+        began = time.monotonic()
+        assert f"operation `{recorded.id}` is at work elsewhere" in recorded.run(
+            "resume", recorded.id, status=1
+        )
+        # a living holder is known by its renewals, every 5 s, long before its Lease would end
+        assert time.monotonic() - began < 25
         assert recorded.api.get(f"{recorded.place}/made").status == 200
         assert "will end before its next step" in recorded.run("cancel", recorded.id)
         printed = process.communicate(timeout=60)[0]

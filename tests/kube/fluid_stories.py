@@ -144,6 +144,9 @@ def workers_are_added_and_removed(place: DataPlace, reach: Reach) -> None:
     reach("two workers")
     place.fairlead("dataset", "scale", NAME, "--workers=1", "--wait=120")
     reach("one worker")
+    printed = place.fairlead("dataset", "unaccelerate", NAME, "--wait=0")
+    assert f"more is to be done when Dataset {place.namespace}/{NAME} is gone" in printed
+    place.until("it is gone", lambda: place.get("alluxioruntimes", NAME) is None)
 
 
 def a_data_set_is_preheated(place: DataPlace, reach: Reach) -> None:

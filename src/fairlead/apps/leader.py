@@ -73,8 +73,9 @@ class Leader:
 
     `trouble`: why this process does not have the Lease. `is_idle`: whether no write is under way
     that only the holder may make. `held_until`: a time of `monotonic`. `term`: how many times this
-    process has taken the Lease. `holder`: the identity last seen in it, "" = none. `taken`: is set
-    with each new term; the reader clears it.
+    process has taken the Lease. `holder`: the identity last seen in it, "" = none; `is_renewed`:
+    whether that other process was seen to renew it, so that it lives. `taken`: is set with each new
+    term; the reader clears it.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class Leader:
         self.identity = identity
         self.trouble = ""
         self.holder = ""
+        self.is_renewed = False
         self._times = times
         self._api = api
         self._on_taken = on_taken
@@ -231,6 +233,8 @@ class Leader:
         self.holder = record.holder
         seen = (record.holder, record.renewed)
         if seen != self._seen:
+            is_other = record.holder not in ("", self.identity)
+            self.is_renewed = is_other and record.holder == self._seen[0]
             self._seen, self._seen_at = seen, self._monotonic()
 
     def _is_expired(self, record: LeaseRecord) -> bool:

@@ -17,12 +17,18 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from fairlead.apps.leader import Leader, LeaseTimes
 from fairlead.apps.operations.steps import Attempt, StepWorker
 from fairlead.errors import ChangedMeanwhile, OutsideError, UserError
-from fairlead.model.operations.operation import Operation, OperationState, StepState
+from fairlead.model.operations.operation import (
+    GoneStep,
+    Operation,
+    OperationState,
+    ReadyStep,
+    StepState,
+)
 from fairlead.ports import Helm, OperationCluster, OperationRecords
 from fairlead.rules.operations.progress import (
     Turn,
@@ -65,11 +71,14 @@ class _Parts(Struct, frozen=True):
     monotonic: Callable[[], float]
     sleep: Callable[[float], Awaitable[object]]
     report: Report
+    leaves_waits: bool
 
 
 class OperationRunner:
     """`identity`: of this process, in Leases and records; no other process may have it. `now`:
     epoch seconds of the cluster's clock. `report`: receives each new state of an operation.
+    `leaves_waits`: at a step that only waits the operation is left, running and without a holder,
+    for another process.
     """
 
     def __init__(
@@ -84,17 +93,20 @@ class OperationRunner:
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         times: LeaseTimes = OPERATION_LEASE_TIMES,
         report: Report = lambda _operation: None,
+        leaves_waits: bool = False,
     ) -> None:
-        self._parts = _Parts(
-            records, StepWorker(cluster, helm), identity, now, monotonic, sleep, report
-        )
+        worker = StepWorker(cluster, helm)
+        self._parts = _Parts(records, worker, identity, now, monotonic, sleep, report, leaves_waits)
         self._times = times
 
-    async def run(self, id: str, *, patience: float = 0.0) -> Operation:
+    async def run(
+        self, id: str, *, patience: float = 0.0, is_living_refused: bool = False
+    ) -> Operation:
         """Carry the recorded operation out, until it has ended; an ended one is returned.
 
-        `patience`: seconds to wait for the Lease. Raises OperationTaken without it, UserError for
-        an unknown id, OutsideError if the record cannot be read at the start.
+        `patience`: seconds to wait for the Lease; with `is_living_refused` only for that of a
+        process that does not renew it. Raises OperationTaken without it, UserError for an unknown
+        id, OutsideError if the record cannot be read at the start.
         """
         parts = self._parts
         operation = await _read(parts.records, id)
@@ -108,7 +120,7 @@ class OperationRunner:
         )
         renewing: asyncio.Task[None] | None = None
         try:
-            await self._take(leader, operation, patience)
+            await self._take(leader, operation, patience, is_living_refused)
             renewing = asyncio.ensure_future(leader.run())
             return await _Work(parts, leader, operation).run()
         finally:
@@ -118,7 +130,9 @@ class OperationRunner:
             await leader.release()
 
     async def resume(self, id: str, *, patience: float = 0.0) -> Operation:
-        """As `run`; an operation that has ended without success begins again."""
+        """As `run`; an operation that has ended without success begins again. If another process
+        lives and is at work on it, OperationTaken is raised as soon as it renews the Lease.
+        """
         parts = self._parts
         operation = await _read(parts.records, id)
         if operation.state is OperationState.SUCCEEDED:
@@ -127,9 +141,11 @@ class OperationRunner:
             raise UserError(f"operation `{id}` is a plan that has not begun")
         if operation.state.is_ended:
             await parts.records.save(resumed(operation, parts.now()))
-        return await self.run(id, patience=patience)
+        return await self.run(id, patience=patience, is_living_refused=True)
 
-    async def _take(self, leader: Leader, operation: Operation, patience: float) -> None:
+    async def _take(
+        self, leader: Leader, operation: Operation, patience: float, is_living_refused: bool
+    ) -> None:
         """Wait for a Lease that another process holds, `patience` seconds long, and for one that
         the API server does not give.
         """
@@ -140,17 +156,23 @@ class OperationRunner:
                 return
             waited = self._parts.monotonic() - began
             if leader.holder not in ("", self._parts.identity):
-                if waited >= patience:
-                    raise OperationTaken(
-                        f"operation `{operation.id}` is at work elsewhere: {leader.holder}",
-                        f"`fairlead operation follow {operation.id}` shows it; the Lease of a dead "
-                        f"process ends after {self._times.length} s",
-                    )
+                if waited >= patience or (is_living_refused and leader.is_renewed):
+                    raise _taken(operation, leader, self._times.length)
             elif waited >= max(patience, UNGIVEN_SECONDS):
                 raise OperationTaken(
                     f"operation `{operation.id}` has not begun: its Lease: {leader.trouble}"
                 )
             await self._parts.sleep(self._times.look)
+
+
+def _taken(operation: Operation, leader: Leader, length: int) -> OperationTaken:
+    id = operation.id
+    hint = f"`fairlead operation follow {id}` shows it"
+    if leader.is_renewed:
+        hint += f", `fairlead operation cancel {id}` ends it"
+    else:
+        hint += f"; the Lease of a dead process ends after {length} s"
+    return OperationTaken(f"operation `{id}` is at work elsewhere: {leader.holder}", hint)
 
 
 async def _read(records: OperationRecords, id: str) -> Operation:
@@ -192,8 +214,14 @@ class _Work:
             else:
                 await self._look()
             if not any(each.is_over for each in attempts):
+                if parts.leaves_waits and all(map(self._only_waits, turns)):
+                    await self._save(lambda each: structs.replace(each, holder=""))
+                    break
                 await parts.sleep(_LOOK_SECONDS)
         return self._operation
+
+    def _only_waits(self, turn: Turn) -> bool:
+        return isinstance(step_of(self._operation, turn).work, ReadyStep | GoneStep)
 
     def _is_running(self, turn: Turn) -> bool:
         return progress_of(self._operation, turn).state is StepState.RUNNING

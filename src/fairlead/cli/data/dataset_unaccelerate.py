@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.cli.data.waiting import add_wait, data_of
 from fairlead.cli.frame.context import Context
-from fairlead.cli.operations.carried_out import (
-    carry_out,
-    operations_of,
-    take_over,
-    without_waits,
-)
+from fairlead.cli.operations.carried_out import carry_out, operations_of, take_over
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
@@ -24,7 +19,10 @@ HELP = """Remove a data set of Fluid, its runtime and its caches. The claim and 
 that mounted the data set must mount the claim again.
 
 It is refused while pods mount it, while data sets of other namespaces refer to it, and while an
-operation of Fluid runs on it."""
+operation of Fluid runs on it.
+
+The runtime is removed when the Dataset is gone. With --wait 0 the command deletes the Dataset only;
+the console does the rest, or `fairlead operation resume`."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     cluster = data_of(context)
-    from fairlead.model.operations.operation import OperationKind
+    from fairlead.model.operations.operation import READY_SECONDS, OperationKind
     from fairlead.rules.data.acceleration import blockers
     from fairlead.rules.data.plans import data_set_parts, data_set_subject, unacceleration_steps
 
@@ -42,8 +40,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
     operations = operations_of(context)
     subject = data_set_subject(namespace, args.name)
     title = f"data set {namespace}/{args.name}"
-    if take_over(operations, subject, OperationKind.UNACCELERATE, context):
-        context.stdout.write(f"{title}: done\n")
+    is_left = args.wait <= 0
+    end = f"{title} deleted\n" if is_left else f"{title}: done\n"
+    if take_over(operations, subject, OperationKind.UNACCELERATE, context, leaves_waits=is_left):
+        context.stdout.write(end)
         return 0
     found = cluster.read(namespace)
     data_sets = _found(found, namespace, args.name)
@@ -56,11 +56,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
     parts = data_set_parts(found, namespace, args.name, more)
 
     def plan(_id: str) -> StepsAndUndo:
-        steps = unacceleration_steps(parts, seconds=args.wait)
-        return without_waits(steps) if args.wait <= 0 else steps, ()
+        return unacceleration_steps(parts, seconds=READY_SECONDS if is_left else args.wait), ()
 
-    carry_out(operations, OperationKind.UNACCELERATE, subject, plan, context)
-    context.stdout.write(f"{title}: done\n" if args.wait > 0 else f"{title} deleted\n")
+    carry_out(operations, OperationKind.UNACCELERATE, subject, plan, context, leaves_waits=is_left)
+    context.stdout.write(end)
     return 0
 
 

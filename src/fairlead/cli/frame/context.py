@@ -272,17 +272,26 @@ class ClusterOperations(Protocol):
 
     def get(self, id: str) -> Operation | None: ...
 
-    def start(self, operation: Operation, report: Callable[[Operation], object]) -> Operation:
-        """Record the plan and carry it out here, to its end. `report`: receives each state.
+    def start(
+        self,
+        operation: Operation,
+        report: Callable[[Operation], object],
+        *,
+        leaves_waits: bool = False,
+    ) -> Operation:
+        """Record the plan and carry it out here, to its end, or with `leaves_waits` to the first
+        step that waits. `report`: receives each state.
 
         A user who may not record it gets a warning, and the same steps.
         """
         ...
 
-    def resume(self, id: str, report: Callable[[Operation], object]) -> Operation:
+    def resume(
+        self, id: str, report: Callable[[Operation], object], *, leaves_waits: bool = False
+    ) -> Operation:
         """Go on with an operation that its process left, or that has failed.
 
-        Raises UserError while another process holds its Lease.
+        Raises UserError while another process is at work on it.
         """
         ...
 

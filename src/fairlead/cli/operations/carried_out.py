@@ -47,11 +47,17 @@ def unfinished_of(operations: ClusterOperations, subject: str) -> Operation | No
 
 
 def take_over(
-    operations: ClusterOperations, subject: str, kind: OperationKind, context: Context
+    operations: ClusterOperations,
+    subject: str,
+    kind: OperationKind,
+    context: Context,
+    *,
+    leaves_waits: bool = False,
 ) -> bool:
-    """Whether an unfinished operation of this kind existed, which has now been carried out.
+    """Whether an unfinished operation of this kind existed, which has now been carried out, with
+    `leaves_waits` to the first step that waits.
 
-    Raises UserError if one of another kind is unfinished.
+    Raises UserError if one of another kind is unfinished, or another process is at work on it.
     """
     found = unfinished_of(operations, subject)
     if found is None:
@@ -64,7 +70,8 @@ def take_over(
         )
     holder = f", if `{found.holder}` does not" if found.holder else ""
     context.messages.info(f"goes on with the unfinished operation `{found.id}`{holder}")
-    show_end(operations.resume(found.id, StepLines(context)), context)
+    done = operations.resume(found.id, StepLines(context), leaves_waits=leaves_waits)
+    show_end(done, context)
     return True
 
 
@@ -74,8 +81,11 @@ def carry_out(
     subject: str,
     plan: Plan,
     context: Context,
+    *,
+    leaves_waits: bool = False,
 ) -> None:
-    """Plan and carry out an operation. `plan`: makes the steps and the undo of an operation's id.
+    """Plan and carry out an operation, with `leaves_waits` to the first step that waits. `plan`:
+    makes the steps and the undo of an operation's id.
 
     Raises UserError if it fails or is cancelled.
     """
@@ -86,7 +96,7 @@ def carry_out(
     steps, undo = plan(id)
     operation = planned(id, kind, subject, steps, undo=undo, now=operations.now())
     try:
-        done = operations.start(operation, StepLines(context))
+        done = operations.start(operation, StepLines(context), leaves_waits=leaves_waits)
     except KeyboardInterrupt:
         if unfinished_of(operations, subject) is not None:  # it is recorded
             context.messages.warn(f"`fairlead operation resume {id}` goes on with it")
@@ -95,10 +105,13 @@ def carry_out(
 
 
 def show_end(operation: Operation, context: Context) -> None:
-    """Raises UserError unless it succeeded."""
+    """Raises UserError unless it succeeded, or was left at a step that waits."""
     from fairlead.model.operations.operation import OperationState
 
     if operation.state is OperationState.SUCCEEDED:
+        return
+    if operation.state is OperationState.RUNNING:
+        _show_rest(operation, context)
         return
     if operation.state is OperationState.CANCELLED:
         raise UserError(f"operation `{operation.id}` was cancelled")
@@ -109,6 +122,19 @@ def show_end(operation: Operation, context: Context) -> None:
         else "the operation is not recorded: run the command again"
     )
     raise UserError(f"{operation.subject}: {operation.message}", hint)
+
+
+def _show_rest(operation: Operation, context: Context) -> None:
+    """What an operation that was left has still to do, and who does it."""
+    from fairlead.rules.operations.progress import next_turn, step_of
+
+    turn = next_turn(operation)
+    step = "" if turn is None else step_of(operation, turn).title
+    if operation.version:
+        who = f"the console or `fairlead operation resume {operation.id}` goes on"
+    else:
+        who = "it is not recorded: then run the command again"
+    context.messages.info(f"more is to be done when {step}; {who}")
 
 
 def without_waits(steps: Sequence[OperationStep]) -> list[OperationStep]:

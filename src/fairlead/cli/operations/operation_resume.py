@@ -10,8 +10,8 @@ from fairlead.cli.operations.carried_out import StepLines, add_id, operations_of
 NAME = "operation resume"
 HELP = """Go on with an operation that its process left, or try a failed or cancelled one again.
 
-This process carries it out, as the user of this command. While another process is at work, it waits
-up to 40 seconds for its Lease, and then refuses."""
+This process carries it out, as the user of this command. If another process is at work, it refuses
+within a few seconds. If that process is dead, it waits until its Lease has ended, 30 seconds."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

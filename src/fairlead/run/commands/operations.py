@@ -17,11 +17,12 @@ from msgspec import structs
 
 from fairlead.apps.operations.runner import OperationRunner
 from fairlead.cli.frame.messages import Messages
+from fairlead.console.http.data.record_changes import write_change
 from fairlead.edge.connection.connection import Connection
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.operations.objects import KubeOperationCluster
 from fairlead.edge.operations.records import KubeOperationRecords
-from fairlead.errors import ChangedMeanwhile, Forbidden, NotFound, UserError
+from fairlead.errors import Forbidden, NotFound, UserError
 from fairlead.model.operations.operation import Operation
 from fairlead.ports import Helm, LeaseRecord, OperationRecords
 from fairlead.rules.operations.progress import begun, cancelled
@@ -66,7 +67,9 @@ class CommandOperations:
     def get(self, id: str) -> Operation | None:
         return self._run(lambda _api, records: records.get(id))
 
-    def start(self, operation: Operation, report: Report) -> Operation:
+    def start(
+        self, operation: Operation, report: Report, *, leaves_waits: bool = False
+    ) -> Operation:
         async def started(api: KubeApi, records: KubeOperationRecords) -> Operation:
             kept: OperationRecords = records
             named = structs.replace(operation, created_by=self._submitter())
@@ -79,37 +82,44 @@ class CommandOperations:
                     "interrupted, run it again"
                 )
                 kept = _UnrecordedOperations(recorded)
-            return await self._runner(api, kept, report).run(operation.id)
+            return await self._runner(api, kept, report, leaves_waits).run(operation.id)
 
         return self._run(started)
 
-    def resume(self, id: str, report: Report) -> Operation:
+    def resume(self, id: str, report: Report, *, leaves_waits: bool = False) -> Operation:
         async def resumed(api: KubeApi, records: KubeOperationRecords) -> Operation:
-            runner = self._runner(api, records, report)
+            runner = self._runner(api, records, report, leaves_waits)
             return await runner.resume(id, patience=_TAKE_OVER_SECONDS)
 
         return self._run(resumed)
 
     def cancel(self, id: str) -> Operation:
+        def stopped(found: Operation) -> Operation:
+            if found.state.is_ended:
+                raise UserError(f"operation `{id}` has ended: {found.state.value}")
+            return cancelled(found, self.now())
+
         async def asked(_api: KubeApi, records: KubeOperationRecords) -> Operation:
-            while True:
-                found = await records.get(id)
-                if found is None:
-                    hint = "`fairlead operation list` shows what is recorded"
-                    raise UserError(f"there is no operation `{id}`", hint)
-                if found.state.is_ended:
-                    raise UserError(f"operation `{id}` has ended: {found.state.value}")
-                try:
-                    return await records.save(cancelled(found, self.now()))
-                except ChangedMeanwhile:
-                    continue
+            found = await records.get(id)
+            if found is None:
+                hint = "`fairlead operation list` shows what is recorded"
+                raise UserError(f"there is no operation `{id}`", hint)
+            return await write_change(records, found, stopped)
 
         return self._run(asked)
 
-    def _runner(self, api: KubeApi, records: OperationRecords, report: Report) -> OperationRunner:
-        identity = f"{socket.gethostname()}_{secrets.token_hex(4)}"
-        cluster = KubeOperationCluster(api)
-        return OperationRunner(records, cluster, self._helm, identity, now=self.now, report=report)
+    def _runner(
+        self, api: KubeApi, records: OperationRecords, report: Report, leaves_waits: bool
+    ) -> OperationRunner:
+        return OperationRunner(
+            records,
+            KubeOperationCluster(api),
+            self._helm,
+            f"{socket.gethostname()}_{secrets.token_hex(4)}",
+            now=self.now,
+            report=report,
+            leaves_waits=leaves_waits,
+        )
 
     def _run(
         self, work: Callable[[KubeApi, KubeOperationRecords], Coroutine[Any, Any, Answer]]

@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from fairlead.console.http.answers import Refused
+from fairlead.console.http.data.record_changes import Change, write_change
 from fairlead.console.pages.data.operation_ids import is_id
-from fairlead.errors import ChangedMeanwhile, NotFound
+from fairlead.errors import NotFound
 from fairlead.model.actions import Manifest, ObjectRef, object_ref
 from fairlead.model.operations.operation import (
     ApplyStep,
@@ -29,14 +30,10 @@ from fairlead.rules.operations.progress import begun
 READ_SECONDS: Final = 1.0
 """Shortest pause between two lists of the records."""
 WATCHED_SECONDS: Final = 60.0
-TRIES: Final = 5
-"""How often a change is written anew that the process at work was faster than."""
 READS_AT_ONCE: Final = 8
 PLANS_KEPT: Final = 64
 """Plans whose seen objects are remembered."""
 _CLAIM: Final = "PersistentVolumeClaim"
-
-Change = Callable[[Operation], Operation]
 
 
 class OperationDesk:
@@ -151,20 +148,9 @@ class OperationDesk:
 
         Raises ChangedMeanwhile if that process is faster each time.
         """
-        for _ in range(TRIES):
-            try:
-                made = await self.records.save(change(operation))
-            except ChangedMeanwhile:
-                found = await self.records.get(operation.id)
-                if found is None:
-                    raise
-                operation = found
-            else:
-                self._wake()
-                return made
-        raise ChangedMeanwhile(
-            "kubernetes", f"operation `{operation.id}` changes all the time", "try again"
-        )
+        made = await write_change(self.records, operation, change)
+        self._wake()
+        return made
 
     def _wake(self) -> None:
         self._read_at = self._monotonic() - READ_SECONDS

@@ -11,7 +11,8 @@ from starlette.requests import Request
 
 from fairlead.console.boards.data.operation_rows import can_cancel, can_retry
 from fairlead.console.http.answers import Refused
-from fairlead.console.http.data.operation_desk import Change, OperationDesk
+from fairlead.console.http.data.operation_desk import OperationDesk
+from fairlead.console.http.data.record_changes import Change
 from fairlead.console.http.subjects import subject_of
 from fairlead.console.http.writing.frame import Blocked, PlannedWrite, Written
 from fairlead.console.pages.data.operations import Begun, PlanOrder
