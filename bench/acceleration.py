@@ -108,7 +108,7 @@ def _simulated_world(folder: Path) -> Iterator[Clicked]:
             "--timeout=120s",
         )
         api = ApiClient("simulated", laptop.kubeconfig, keeps_connections=True)
-        own = Administrator(laptop.kubectl)
+        own = Administrator(laptop.kubectl, space="default")
         yield Clicked(laptop.console, own, laptop.kubectl, api, laptop.kubeconfig)
 
 

@@ -41,6 +41,7 @@ from fairlead.model.people.rows import UserRole
 from fairlead.model.records.audit import AuditFilter
 from fairlead.model.source import Source, SourceState
 from fairlead.wire.data.fluid import WireDataset, parse_dataset
+from fairlead.wire.operations.document import history_row
 
 from .running_console import Page, console
 from .tree_writes import FakeWrites
@@ -83,7 +84,7 @@ async def sent(
     api = FakeSignInApi((ANNA, OLGA, BOB), (group("a"),))
     api.owners["token-of-olga"] = Identity("system:serviceaccount:kube-ai:olga", "uid-olga")
     store = await open_store(store_address(f"sqlite:///{tmp_path}/store.sqlite"))
-    desk = Parts(api).desk(records=store)
+    desk = Parts(api).desk(records=store, history=store)
     world = structs.replace(
         still_world(cluster([gpu_node()])),
         data=data,
@@ -346,6 +347,53 @@ async def test_a_plan_starts_while_the_objects_that_it_has_seen_are_unchanged(
         assert f"changed since plan `plan1` was made: {title}" in body["error"]
         obj["metadata"] = {"resourceVersion": "7"}
         assert (await send("anna", "POST", "/operations", {"planId": "plan2"}))[0] == 202
+
+
+async def test_ended_operations_are_read_from_the_history_when_their_records_are_gone(
+    tmp_path: Any,
+) -> None:
+    done = waiting("live", state=OperationState.SUCCEEDED)
+    steps = (StepProgress(StepState.FAILED, EPOCH - 90, EPOCH - 30, message="no answer"),)
+    failed = waiting("old5", state=OperationState.FAILED, message="it failed")
+    failed = structs.replace(failed, created_at=EPOCH - 400, progress=steps)
+    async with sent(tmp_path, records=MemoryRecords(done)) as send:
+        rows = [waiting(f"old{at}", created_at=EPOCH - 500 + at) for at in range(1, 5)]
+        for each in (*rows, failed, done):
+            await send.store.keep_operation(history_row(each))
+        path = "/operation-history?size=2"
+        pages = []
+        while True:
+            status, page = await send("anna", "GET", path)
+            assert status == 200, page
+            pages.append([row["id"] for row in page["items"]])
+            if not page["before"]:
+                break
+            path = f"/operation-history?size=2&before={page['before']}"
+        # one that has its record is on the list of operations
+        assert pages == [["old5", "old4"], ["old3", "old2"], ["old1"]]
+        _, listed = await send("anna", "GET", "/operations")
+        assert [row["id"] for row in listed["items"]] == ["live"]
+        status, found = await send("olga", "GET", "/operations/old5")
+        assert (status, found["row"]["state"], found["canRetry"]) == (200, "Failed", False)
+        assert [(each["state"], each["message"]) for each in found["steps"]] == [
+            ("Failed", "no answer")
+        ]
+        assert (found["row"]["step"], found["row"]["message"]) == (
+            "PersistentVolumeClaim a-ns/raw is Bound",
+            "it failed",
+        )
+        assert (await send("anna", "GET", "/operations/old9"))[0] == 404
+        assert (await send("anna", "POST", "/operations/old5/retry", {}))[0] == 404
+        for path in ("/operation-history", "/operations/old5"):
+            assert (await send("bob", "GET", path))[0] == 403
+        for wrong, what in (
+            ("before=1", "`before` is `1`"),
+            ("before=1-%3Ca", "`before` is `1-<a`"),
+            ("size=501", "`size` is `501`"),
+            ("page=2", "unknown query parameter `page`"),
+        ):
+            status, fault = await send("anna", "GET", f"/operation-history?{wrong}")
+            assert status == 400 and what in fault["error"], fault
 
 
 async def test_an_operation_is_cancelled_and_carried_out_again(tmp_path: Any) -> None:

@@ -18,7 +18,14 @@ from tests.browser.still_console import served
 from tests.browser.test_people import MemoryTrail
 from tests.browser.test_sign_in import check_axe, signed_in
 from tests.console.clusters import EPOCH, cluster, gpu_node
-from tests.console.data_parts import MemoryRecords, StillData, claim, data_set, runtime
+from tests.console.data_parts import (
+    MemoryHistory,
+    MemoryRecords,
+    StillData,
+    claim,
+    data_set,
+    runtime,
+)
 from tests.console.sign_in_parts import ANNA, BOB, FakeSignInApi, Parts, group
 from tests.console.worlds import still_world
 from tests.kube.laptop import Laptop, running_laptop
@@ -36,6 +43,7 @@ from fairlead.model.operations.operation import (
     StepState,
 )
 from fairlead.wire.data.stand_in import stand_in_objects
+from fairlead.wire.operations.document import history_row
 
 SPACE = "demo-ns"
 CLAIM = "fashion-demo-pvc"
@@ -249,13 +257,18 @@ def still() -> Iterator[str]:
     data.pods.append(DataUser("a-ns", "trainer-0", "raw-acc", "gpu-1"))
     data.secrets["a-ns/keys"] = True
     people = FakeSignInApi((ANNA, BOB), (group("a"),))
+    rows = [
+        history_row(structs.replace(failed_operation(), id=f"old{at}", created_at=EPOCH - at))
+        for at in range(60)
+    ]
     world = structs.replace(
         still_world(cluster([gpu_node("gpu-1"), gpu_node("gpu-2")])),
         data=data,
         operations=MemoryRecords(failed_operation()),
         writes=FakeWrites(),
     )
-    with served(world, Parts(people, records=MemoryTrail()).desk()) as address:
+    desk = Parts(people, records=MemoryTrail()).desk(history=MemoryHistory(*rows))
+    with served(world, desk) as address:
         yield address
 
 
@@ -285,8 +298,22 @@ def test_the_pages_are_accessible_and_hostile_texts_stay_texts(
         check_axe(tab)
         tab.page.goto(f"{still}/operations")
         expect(tab.at("table-operations")).to_be_visible()
+        tab.at("action-earlier").click()
+        earlier = tab.at("table-earlier-operations")
+        expect(earlier).to_contain_text("old0")
+        expect(earlier).to_contain_text(ATTACK)
         tab.keep(f"operations-{locale}-{scheme}")
         check_axe(tab)
+        tab.at("action-older").click()
+        expect(earlier.locator('tr[data-key="old59"]')).to_be_visible()
+        expect(tab.at("action-older")).to_have_count(0)
+        earlier.locator('tr[data-key="old59"]').click()
+        expect(tab.at("page-operation")).to_have_attribute("data-state", "Failed")
+        expect(tab.at("operation-steps")).to_contain_text(ATTACK)
+        expect(tab.at("action-retry-operation")).to_have_count(0)
+        tab.page.go_back()
+        tab.at("action-newest").click()
+        expect(earlier).to_contain_text("old0")
         assert "attacked" not in tab.page.title()
 
 

@@ -16,6 +16,7 @@ from fairlead.model.jobs.acceleration import AccelerationFacts, DataUser
 from fairlead.model.jobs.data_details import DataLoad, DataReasons, DataSetFacts
 from fairlead.model.jobs.datasets import Claim, DataMount, DataRuntime, DataSet, FoundData
 from fairlead.model.operations.operation import Operation
+from fairlead.model.records.rows import OperationRow
 from fairlead.ports import LeaseRecord
 
 
@@ -156,6 +157,28 @@ class MemoryRecords:
     def _fail(self) -> None:
         if self.failure is not None:
             raise self.failure
+
+
+class MemoryHistory:
+    """`ports.OperationHistory` in memory."""
+
+    def __init__(self, *rows: OperationRow) -> None:
+        self.rows = sorted(rows, key=lambda each: (each.created_at, each.id), reverse=True)
+
+    async def keep_operation(self, row: OperationRow) -> None:
+        self.rows.insert(0, row)
+
+    async def operation_rows(
+        self, size: int, before: tuple[int, str] | None = None
+    ) -> tuple[OperationRow, ...]:
+        rows = [each for each in self.rows if not before or (each.created_at, each.id) < before]
+        return tuple(rows[:size])
+
+    async def kept_operation(self, id: str) -> OperationRow | None:
+        return next((each for each in self.rows if each.id == id), None)
+
+    async def forget_operations(self, before: int) -> int:
+        return 0
 
 
 class MemoryLease:

@@ -53,13 +53,13 @@ class Administrator:
     `token`: of the service account.
     """
 
-    def __init__(self, admin: Kubectl, name: str = "maker") -> None:
-        admin.run("create", "serviceaccount", name, "-n", SYSTEM)
+    def __init__(self, admin: Kubectl, name: str = "maker", space: str = SYSTEM) -> None:
+        admin.run("create", "serviceaccount", name, "-n", space)
         admin.run(
             *("create", "clusterrolebinding", name, "--clusterrole=cluster-admin"),
-            f"--serviceaccount={SYSTEM}:{name}",
+            f"--serviceaccount={space}:{name}",
         )
-        self.token = admin.run("create", "token", name, "-n", SYSTEM).strip()
+        self.token = admin.run("create", "token", name, "-n", space).strip()
 
     def send(self, server: Server, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         data = None if body is None else json.dumps(body).encode()

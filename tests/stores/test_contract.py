@@ -265,6 +265,8 @@ async def test_operations_are_kept_once_and_read_in_pages(store: SqlStore) -> No
     newest = (rows[3], rows[2], resumed, rows[0])
     assert await store.operation_rows(10) == newest
     assert await store.operation_rows(2) == newest[:2]
+    assert await store.kept_operation("id2") == resumed
+    assert await store.kept_operation("id9") is None
     last = newest[1]
     assert await store.operation_rows(10, (last.created_at, last.id)) == newest[2:]
     long = operation_row("long", subject="dataset/" + "n" * 400, steps="x" * 200_000)

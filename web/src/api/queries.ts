@@ -3,7 +3,7 @@ import { keepPreviousData, MutationCache, QueryCache, QueryClient, queryOptions,
 import { ApiError, getJson, postJson, sendWrite, type WriteMethod } from "./fetch";
 import { leaveIfSignedOut } from "./session";
 import type { TimeRange } from "../charts/range";
-import type { AuditPage, BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, ComponentDetail, ComponentList, CredentialList, DataSetDetail, DataSetList, GpuList, GroupList, GpuMapAnswer, HealthPage, Holder, HolderGroupList, HolderList, InstanceList, JobClone, JobDetail, JobFormList, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, OperationDetail, OperationList, Overview, OwnRights, Preview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList, SearchAnswer, ServingList, StoreChecked, UserList, UserRow } from "./types";
+import type { AuditPage, BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, ComponentDetail, ComponentList, CredentialList, DataSetDetail, DataSetList, EndedOperationPage, GpuList, GroupList, GpuMapAnswer, HealthPage, Holder, HolderGroupList, HolderList, InstanceList, JobClone, JobDetail, JobFormList, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, OperationDetail, OperationList, Overview, OwnRights, Preview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList, SearchAnswer, ServingList, StoreChecked, UserList, UserRow } from "./types";
 
 export const GPU_MAP_KEY = ["gpus", "/gpus/map"] as const;
 /** Hints come sooner; this bounds the age of what is shown where they do not. */
@@ -146,6 +146,8 @@ export const useDataset = (namespace: string, name: string) => useAnswer<DataSet
 export const useComponents = (params: URLSearchParams) => useAnswer<ComponentList>("operations", "/components", params, true, SERVING_REFRESH_MS);
 export const useComponent = (id: string) => useAnswer<ComponentDetail>("operations", `/components/${segment(id)}`, undefined, true, SERVING_REFRESH_MS);
 export const useOperations = (params: URLSearchParams) => useAnswer<OperationList>("operations", "/operations", params, true, SERVING_REFRESH_MS);
+/** Rows of the history never change; newer ones arrive when records are removed, after a week. */
+export const useOperationHistory = (params: URLSearchParams, enabled: boolean) => useAnswer<EndedOperationPage>("operations", "/operation-history", params, enabled, 60_000);
 /** Its steps take seconds; hints come at most once a second. */
 const OPERATION_REFRESH_MS = 3_000;
 export const useOperation = (id: string) => useAnswer<OperationDetail>("operations", `/operations/${segment(id)}`, undefined, true, OPERATION_REFRESH_MS);

@@ -483,6 +483,26 @@ export interface Effect {
   name: string
 }
 
+/** An operation of the history, whose record is gone or will go. `state`: Succeeded, Failed or Cancelled. */
+export interface EndedOperation {
+  id: string
+  kind: string
+  subject: string
+  state: string
+  createdBy: string
+  createdAt: string
+  endedAt: string
+  message: string
+}
+
+/** The newest first. `before`: what the next page is asked with, "" = there is none. */
+export interface EndedOperationPage {
+  generatedAt: string
+  size: number
+  before: string
+  items: Array<EndedOperation>
+}
+
 /** Every answer from 400 up. `requestId` is also in the header `X-Request-Id` and in the server's log. `current`: with `conflict` the object as it is now, else null. */
 export interface ErrorAnswer {
   ok: boolean

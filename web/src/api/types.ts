@@ -18,6 +18,8 @@ export type {
   DataSetScaled,
   OperationDetail,
   OperationList,
+  EndedOperation,
+  EndedOperationPage,
   ListedOperation,
   StepRow,
   AttentionLine,

@@ -1527,6 +1527,13 @@ export const en = {
   "operations.retry": "Retry",
   "operations.retryQuestion": "Carry out operation {id} again?",
   "operations.retryEffect": "It goes on with the step that failed, or begins again if its work was undone.",
+  "operations.showEarlier": "Show earlier operations",
+  "operations.earlier": "Earlier operations",
+  "operations.noneEarlier": "There are no earlier operations. Records in the cluster are kept for a week; after that an ended operation is listed here.",
+  "operations.older": "Older",
+  "operations.newest": "Newest",
+  "operations.message": "Message",
+  "operations.ended": "Ended",
   "status.cancelled": "Cancelled",
   "status.planned": "Planned",
   // Components.

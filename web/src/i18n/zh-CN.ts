@@ -1528,6 +1528,13 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "operations.retry": "重试",
   "operations.retryQuestion": "重新执行操作 {id}？",
   "operations.retryEffect": "从失败的步骤继续；如果已回退，则从头开始。",
+  "operations.showEarlier": "查看更早的操作",
+  "operations.earlier": "历史操作",
+  "operations.noneEarlier": "没有更早的操作。集群中的记录保留一周，之后已结束的操作显示在这里。",
+  "operations.older": "更早",
+  "operations.newest": "最新",
+  "operations.message": "消息",
+  "operations.ended": "结束时间",
   "status.cancelled": "已取消",
   "status.planned": "待执行",
   // Components.

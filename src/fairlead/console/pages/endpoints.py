@@ -34,6 +34,7 @@ from fairlead.console.pages.data.datasets import (
 )
 from fairlead.console.pages.data.operations import (
     Begun,
+    EndedOperationPage,
     OperationDetail,
     OperationList,
     PlanOrder,
@@ -271,6 +272,10 @@ OPERATION_FILTERS: Final = (
     Parameter("state", "Planned, Running, Succeeded, Failed or Cancelled.", repeated=True),
     Parameter("subject", "`dataset/NAMESPACE/NAME` or `component/ID`.", repeated=True),
     Parameter("user", "Who started it.", repeated=True),
+)
+HISTORY_PARAMETERS: Final = (
+    Parameter("size", "Rows per page, 1 to 500 (default 50).", type="integer"),
+    Parameter("before", "Older operations: `before` of the page before."),
 )
 COMPONENT_FILTERS: Final = (
     Parameter("group", "Group, such as `Monitoring`.", repeated=True),
@@ -794,6 +799,16 @@ ENDPOINTS: Final = (
         parameters=(*LIST_PARAMETERS, *OPERATION_FILTERS),
         errors=(400, 403, 404, 502),
         example="/operations?state=Running",
+    ),
+    Endpoint(
+        "operation_history",
+        "/operation-history",
+        "Ended operations whose records are gone, from the store of the console; newest first",
+        EndedOperationPage,
+        _OPERATIONS,
+        parameters=HISTORY_PARAMETERS,
+        errors=(400, 401, 403, 404, 502, 503),
+        example="/operation-history?size=20",
     ),
     Endpoint(
         "start_operation",

@@ -265,6 +265,10 @@ class SqlStore:
         asked = operations_before(before).limit(size)
         return tuple(map(operation_row, await self._rows(asked)))
 
+    async def kept_operation(self, id: str) -> OperationRow | None:
+        found = await self._rows(select(operations).where(operations.c.operation == id))
+        return operation_row(found[0]) if found else None
+
     async def forget_operations(self, before: int) -> int:
         return await self._changed(delete(operations).where(operations.c.ended_at < before))
 

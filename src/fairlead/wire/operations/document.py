@@ -8,11 +8,24 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from fairlead.model.operations.operation import Operation, OperationStep, StepProgress
 from fairlead.model.records.rows import OperationRow
 
 _MILLIS = 1000
+
+
+class KeptStep(Struct, rename="camel", frozen=True):
+    """A step of a history row. Times are epoch seconds."""
+
+    title: str
+    state: str
+    started_at: float | None = None
+    ended_at: float | None = None
+    message: str = ""
+    object: str = ""
+    event: str = ""
 
 
 def operation_document(operation: Operation) -> dict[str, Any]:
@@ -67,3 +80,8 @@ def history_row(operation: Operation) -> OperationRow:
         operation.message,
         msgspec.json.encode(steps).decode(),
     )
+
+
+def kept_steps(row: OperationRow) -> list[KeptStep]:
+    """Steps and undo of a row, in one list. Raises ValueError if they cannot be read."""
+    return msgspec.json.decode(row.steps, type=list[KeptStep])

@@ -1,18 +1,22 @@
 // Operations: work on the cluster that takes several writes. What runs, and how earlier ones ended.
+import { Button } from "antd";
 import { useMemo } from "react";
-import { useOperations } from "../../api/queries";
-import type { ListedOperation } from "../../api/types";
+import { useOperationHistory, useOperations } from "../../api/queries";
+import type { EndedOperation, ListedOperation } from "../../api/types";
+import { shown } from "../../format/shown";
 import { useWords, type Words } from "../../i18n/locale";
 import { Ago } from "../../parts/Ago";
 import { PageHead } from "../../parts/PageHead";
+import { Panel } from "../../parts/Panel";
 import { Status } from "../../parts/Status";
-import { Empty, FailedRefresh, Warnings } from "../../parts/States";
+import { Answered, Bones, Empty, FailedRefresh, Warnings } from "../../parts/States";
 import { Link } from "../../router/Link";
 import { listQuery } from "../../router/query";
 import { navigate } from "../../router/router";
 import { useQueryState } from "../../router/usequery";
 import { Choice, SearchFilter } from "../../table/Filters";
 import type { Column } from "../../table/columns";
+import { DataTable } from "../../table/DataTable";
 import { ListTable } from "../../table/ListTable";
 import { useKept } from "../../table/useKept";
 import { kindWord, stateWord, subjectWord } from "./words";
@@ -63,8 +67,74 @@ export function OperationsBoard() {
           </Empty>
         }
       />
+      <Earlier />
     </main>
   );
+}
+
+/** Ended operations whose records are gone; read when they are asked for. `earlier`: "" = the newest, else from where the page goes on. */
+function Earlier() {
+  const words = useWords();
+  const { t } = words;
+  const [params, set] = useQueryState();
+  const from = params.get("earlier");
+  const asked = useOperationHistory(useMemo(() => new URLSearchParams(from && from !== NEWEST ? { before: from } : {}), [from]), from !== null);
+  const columns = useMemo(() => earlierColumns(words), [words]);
+  if (from === null)
+    return (
+      <p className="write-acts">
+        <Button onClick={() => set({ earlier: NEWEST })} data-testid="action-earlier">
+          {t("operations.showEarlier")}
+        </Button>
+      </p>
+    );
+  return (
+    <Panel slug="earlier-operations" title={t("operations.earlier")} flush>
+      <Answered asked={asked} bones={<Bones lines={6} />}>
+        {(page) => (
+          <>
+            {page.items.length === 0 ? (
+              <Empty why={t("operations.noneEarlier")} />
+            ) : (
+              <DataTable name="earlier-operations" caption={t("operations.earlier")} columns={columns} rows={page.items} rowKey={(row) => row.id} total={page.items.length} onOpen={(row) => navigate(`/operations/${encodeURIComponent(row.id)}`)} walkable />
+            )}
+            {(page.before || from !== NEWEST) && (
+              <div className="table-foot">
+                <div className="end">
+                  {from !== NEWEST && (
+                    <Button size="small" onClick={() => set({ earlier: NEWEST })} data-testid="action-newest">
+                      {t("operations.newest")}
+                    </Button>
+                  )}
+                  {page.before && (
+                    <Button size="small" onClick={() => set({ earlier: page.before })} data-testid="action-older">
+                      {t("operations.older")}
+                    </Button>
+                  )}
+                </div>
+              </div>
+            )}
+          </>
+        )}
+      </Answered>
+    </Panel>
+  );
+}
+
+const NEWEST = "newest";
+
+function earlierColumns(words: Words): readonly Column<EndedOperation>[] {
+  const { t } = words;
+  const plain = { unsortable: true } as const;
+  return [
+    { ...plain, key: "id", head: t("operations.id"), width: 120, mono: true, fixed: true, cell: (o) => o.id },
+    { ...plain, key: "state", head: t("operations.state"), width: 110, title: (o) => o.message, cell: (o) => <Status word={o.state} /> },
+    { ...plain, key: "kind", head: t("operations.kind"), width: 130, cell: (o) => kindWord(o.kind, words) },
+    { ...plain, key: "subject", head: t("operations.subject"), width: 200, mono: true, title: (o) => subjectWord(o.subject), cell: (o) => subjectWord(o.subject) },
+    { ...plain, key: "message", head: t("operations.message"), width: 240, title: (o) => o.message, cell: (o) => shown(o.message) || "—" },
+    { ...plain, key: "createdBy", head: t("operations.by"), width: 100, cell: (o) => o.createdBy || "—" },
+    { ...plain, key: "endedAt", head: t("operations.ended"), width: 90, cell: (o) => <Ago at={o.endedAt} /> },
+  ];
 }
 
 function operationColumns(words: Words): readonly Column<ListedOperation>[] {

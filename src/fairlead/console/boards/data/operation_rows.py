@@ -6,8 +6,19 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from fairlead.console.boards.rows import Entry, RowSet, choices, lowered
-from fairlead.console.pages.data.operations import ListedOperation, OperationDetail, StepRow
-from fairlead.console.pages.envelope import Sentence, Warning, counted, timestamp
+from fairlead.console.pages.data.operations import (
+    EndedOperation,
+    ListedOperation,
+    OperationDetail,
+    StepRow,
+)
+from fairlead.console.pages.envelope import (
+    Sentence,
+    Warning,
+    counted,
+    exact_timestamp,
+    timestamp,
+)
 from fairlead.model.operations.operation import (
     CreateStep,
     Operation,
@@ -16,7 +27,9 @@ from fairlead.model.operations.operation import (
     StepProgress,
     StepState,
 )
+from fairlead.model.records.rows import OperationRow
 from fairlead.wire.data.fluid import ACCELERATES
+from fairlead.wire.operations.document import kept_steps
 
 _SHOWN: Final = (StepState.RUNNING, StepState.FAILED)
 
@@ -97,6 +110,62 @@ def operation_detail(
         is_cancelled=operation.is_cancelled,
         can_cancel=can_cancel(operation),
         can_retry=can_retry(operation),
+    )
+
+
+def ended_operation(row: OperationRow) -> EndedOperation:
+    """Of the history."""
+    return EndedOperation(
+        id=row.id,
+        kind=row.kind,
+        subject=row.subject,
+        state=row.state,
+        created_by=row.created_by,
+        created_at=exact_timestamp(row.created_at / 1000),
+        ended_at=exact_timestamp(row.ended_at / 1000),
+        message=row.message,
+    )
+
+
+def ended_detail(
+    row: OperationRow, envelope: tuple[str, bool, str, list[Warning]]
+) -> OperationDetail:
+    """Of an operation that only the history has, so nothing can be done with it any more. Its
+    `undo` steps stand at the end of its steps.
+    """
+    steps = [
+        StepRow(
+            title=each.title,
+            state=each.state,
+            started_at=timestamp(each.started_at),
+            ended_at=timestamp(each.ended_at),
+            message=each.message,
+            object=each.object,
+            event=each.event,
+        )
+        for each in kept_steps(row)
+    ]
+    return OperationDetail(
+        *envelope,
+        row=ListedOperation(
+            id=row.id,
+            kind=row.kind,
+            subject=row.subject,
+            state=row.state,
+            step=next((each.title for each in steps if each.state == StepState.FAILED), ""),
+            steps_done=sum(each.state == StepState.DONE for each in steps),
+            steps_total=len(steps),
+            created_by=row.created_by,
+            created_at=timestamp(row.created_at / 1000),
+            updated_at=timestamp(row.ended_at / 1000),
+            holder="",
+            message=row.message,
+        ),
+        steps=steps,
+        undo=[],
+        is_cancelled=row.state == OperationState.CANCELLED,
+        can_cancel=False,
+        can_retry=False,
     )
 
 

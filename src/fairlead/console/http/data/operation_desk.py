@@ -83,11 +83,16 @@ class OperationDesk:
                 self._read_at = self._monotonic()
         return self._last
 
-    async def one(self, id: str, by: str) -> Operation:
-        """Raises Refused, 404, for an unknown one and for the plan of another person."""
+    async def find(self, id: str, by: str) -> Operation | None:
+        """None for an unknown one and for the plan of another person."""
         found = await self.records.get(id) if is_id(id) else None
-        if found is None or not is_seen(found, by):
-            raise Refused(404, f"there is no operation `{id[:60]}`", "look at the operations")
+        return found if found is not None and is_seen(found, by) else None
+
+    async def one(self, id: str, by: str) -> Operation:
+        """Raises Refused, 404, if `find` finds none."""
+        found = await self.find(id, by)
+        if found is None:
+            raise unknown_operation(id)
         return found
 
     async def at_work_on(self, subject: str) -> Operation | None:
@@ -156,6 +161,10 @@ class OperationDesk:
         self._read_at = self._monotonic() - READ_SECONDS
         self._asked_at = self._monotonic()
         self.woken.set()
+
+
+def unknown_operation(id: str) -> Refused:
+    return Refused(404, f"there is no operation `{id[:60]}`", "look at the operations")
 
 
 def seen_targets(plan: Operation) -> dict[str, ObjectRef]:

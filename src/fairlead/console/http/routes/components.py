@@ -21,7 +21,7 @@ from fairlead.console.http.routes.console import (
     csrf_token,
     from_api_server,
 )
-from fairlead.console.http.routes.datasets import operation_desk
+from fairlead.console.http.routes.operations import operation_desk
 from fairlead.console.http.routes.rows import rows_answer
 from fairlead.console.http.subjects import subject_of
 from fairlead.console.http.writes import own_body

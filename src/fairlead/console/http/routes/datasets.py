@@ -1,9 +1,8 @@
-"""Answers about data sets and operations: lists, one of each, what prevents an end."""
+"""Answers about data sets: the list, one of them, what prevents its end."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from typing import Final
 
 from starlette.requests import Request
@@ -16,17 +15,11 @@ from fairlead.console.boards.data.dataset_rows import (
     data_set_detail,
     data_sets_sentence,
 )
-from fairlead.console.boards.data.operation_rows import (
-    operation_detail,
-    operation_rows,
-    operations_at_work,
-    operations_sentence,
-)
 from fairlead.console.boards.notices import warnings_beside
 from fairlead.console.http.answers import Refused, json_answer
-from fairlead.console.http.data.operation_desk import OperationDesk, is_seen
 from fairlead.console.http.data.read_data import DataView, ReadData
 from fairlead.console.http.routes.console import Answering, Console, from_api_server
+from fairlead.console.http.routes.operations import operations_now
 from fairlead.console.http.routes.rows import rows_answer
 from fairlead.console.http.subjects import subject_of
 from fairlead.console.pages.data.datasets import (
@@ -35,7 +28,6 @@ from fairlead.console.pages.data.datasets import (
     DataSetList,
     DataSetRow,
 )
-from fairlead.console.pages.data.operations import OperationList
 from fairlead.console.pages.endpoints import Endpoint
 from fairlead.console.pages.envelope import Warning, exact_timestamp
 from fairlead.console.pages.list_query import parse_list_query
@@ -86,40 +78,8 @@ async def _detail(console: Console, request: Request) -> DataSetDetail:
     return data_set_detail(facts, row, _own_namespaces(request), envelope)
 
 
-async def operations(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    query = parse_list_query(request.query_params.multi_items(), endpoint)
-    by = _name(request)
-    found = [each for each in await operation_desk(console).list() if is_seen(each, by)]
-    rows = operation_rows(found)
-    sentence = operations_sentence([entry.row for entry in rows.entries])
-    return rows_answer(
-        request, endpoint, query, rows, sentence, OperationList, _operations_envelope(console)
-    )
-
-
-async def operation(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    found = await operation_desk(console).one(request.path_params["id"], _name(request))
-    return json_answer(request, operation_detail(found, _operations_envelope(console)))
-
-
 def read_data(console: Console) -> ReadData:
     return from_api_server(console, console.data, "claims and data sets are not kept")
-
-
-def operation_desk(console: Console) -> OperationDesk:
-    return from_api_server(console, console.operations, "operations are not kept")
-
-
-async def operations_now(console: Console) -> Mapping[str, str]:
-    """The ids of operations at work (`operations_at_work`); none where they cannot be read, which
-    the page Operations reports.
-    """
-    if console.operations is None:
-        return {}
-    try:
-        return operations_at_work(await console.operations.read())
-    except OutsideError:
-        return {}
 
 
 async def _seen(console: Console, request: Request) -> tuple[DataView, _Envelope]:
@@ -172,23 +132,9 @@ def _own_namespaces(request: Request) -> frozenset[str] | None:
     return None if subject.is_admin else subject.namespaces
 
 
-def _name(request: Request) -> str:
-    subject = subject_of(request)
-    return subject.user or subject.name
-
-
-def _operations_envelope(console: Console) -> _Envelope:
-    versions = console.hints.versions
-    versions.note_operations(operation_desk(console).last)
-    version = versions.as_text()["operations"]
-    return exact_timestamp(console.world.clock.now()), False, version, []
-
-
 ANSWERS: Final[dict[str, Answering]] = {
     "datasets": datasets,
     "dataset": dataset,
     "dataset_blockers": dataset_blockers,
-    "operations": operations,
-    "operation": operation,
 }
 """By the name of their endpoint."""

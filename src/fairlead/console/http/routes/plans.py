@@ -16,8 +16,9 @@ from fairlead.console.http.routes.console import (
     states_of,
     usage_ledger,
 )
-from fairlead.console.http.routes.datasets import operation_desk, read_data
+from fairlead.console.http.routes.datasets import read_data
 from fairlead.console.http.routes.jobs import named_job
+from fairlead.console.http.routes.operations import operation_desk
 from fairlead.console.http.writing.cluster_actions import (
     plan_job,
     plan_job_deletion,

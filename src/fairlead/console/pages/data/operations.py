@@ -55,6 +55,30 @@ class OperationDetail(Envelope, frozen=True):
     can_retry: bool
 
 
+class EndedOperation(Json, frozen=True):
+    """An operation of the history, whose record is gone or will go. `state`: Succeeded, Failed or
+    Cancelled.
+    """
+
+    id: str
+    kind: str
+    subject: str
+    state: str
+    created_by: str
+    created_at: Timestamp
+    ended_at: Timestamp
+    message: str
+
+
+class EndedOperationPage(Json, frozen=True):
+    """The newest first. `before`: what the next page is asked with, "" = there is none."""
+
+    generated_at: Timestamp
+    size: int
+    before: str
+    items: list[EndedOperation]
+
+
 class PlanOrder(Json, frozen=True):
     """Starts a plan, whose `plan_id` is the id of the operation."""
 
