@@ -22,6 +22,7 @@ from tests.console.sign_in_parts import ANNA, BOB, FakeSignInApi, Parts, group, 
 from tests.console.worlds import still_world
 from tests.waiting import until
 
+from fairlead.console.pages.openapi import openapi_document
 from fairlead.edge.store.address import store_address
 from fairlead.edge.store.opened import open_store
 from fairlead.errors import OutsideError
@@ -43,6 +44,7 @@ from fairlead.model.source import Source, SourceState
 from fairlead.wire.data.fluid import WireDataset, parse_dataset
 from fairlead.wire.operations.document import history_row
 
+from .described_answers import check_against
 from .running_console import Page, console
 from .tree_writes import FakeWrites
 
@@ -361,10 +363,14 @@ async def test_ended_operations_are_read_from_the_history_when_their_records_are
         for each in (*rows, failed, done):
             await send.store.keep_operation(history_row(each))
         path = "/operation-history?size=2"
+        described = openapi_document("0")
+        answer = described["paths"]["/operation-history"]["get"]["responses"]["200"]
+        schema = answer["content"]["application/json"]["schema"]
         pages = []
         while True:
             status, page = await send("anna", "GET", path)
             assert status == 200, page
+            check_against(page, schema, described["components"]["schemas"])
             pages.append([row["id"] for row in page["items"]])
             if not page["before"]:
                 break

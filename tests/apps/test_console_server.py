@@ -68,11 +68,11 @@ EXAMPLES = {
 OF_PEOPLE = ("users", "user", "user_tokens", "my_tokens", "groups", "group", "audit")
 ELSEWHERE = (
     *("changes", "job_manifest", "job_clone", "job_logs", "oidc_start", "oidc_callback"),
-    *("quota_tree_versions", *OF_PEOPLE),
+    *("quota_tree_versions", "operation_history", *OF_PEOPLE),
 )
 """Endpoints that stream, ask an API server, lead a browser elsewhere, or are there with sign-in
-alone: test_console_hints, test_console_logs, test_console_sign_in, test_console_writes and
-test_console_tree_writes test them.
+alone: test_console_hints, test_console_logs, test_console_sign_in, test_console_writes,
+test_console_tree_writes and test_console_datasets test them.
 """
 
 

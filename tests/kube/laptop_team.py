@@ -61,12 +61,15 @@ class LaptopPlane:
 
 class LaptopTeam(TeamPlace):
     def __init__(self, laptop: Laptop, folder: Path) -> None:
+        self.laptop = laptop
         self.cluster = LaptopPlane(laptop, folder)
         self.url = laptop.console.url
 
 
 @contextmanager
-def running_laptop_team(log: Path, root: Object, *more: Object) -> Iterator[LaptopTeam]:
+def running_laptop_team(
+    log: Path, root: Object, *more: Object, speed: int = 1
+) -> Iterator[LaptopTeam]:
     """A laptop whose tree this is, with these Users. The groups that a laptop makes of its leaves
     are deleted.
     """
@@ -74,7 +77,7 @@ def running_laptop_team(log: Path, root: Object, *more: Object) -> Iterator[Lapt
         folder = Path(name)
         file = folder / "team.toml"
         file.write_text(scenario(root), encoding="utf-8")
-        arguments = (f"--scenario={file}", "--sign-in=true")
+        arguments = (f"--scenario={file}", "--sign-in=true", f"--speed={speed}")
         with running_laptop(log, *arguments) as laptop:
             team = LaptopTeam(laptop, folder)
             team.cluster.admin.run("delete", "usergroups", "--all", "-n", PLACE)
