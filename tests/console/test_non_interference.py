@@ -14,6 +14,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 from tests.examples import examples
+from tests.usage.kept import StateKeeper
 from tests.usage.memory_ledger import MemoryLedger
 
 from fairlead.apps.console_server import ConsoleServer
@@ -89,6 +90,7 @@ VALUES: Final = {
     "format": ("csv", "markdown"),
     "fields": ("name",),
     "tail": ("10",),
+    "at": ("-30m", "-1d"),
 }
 """Query parameters that are tried, one at a time, where a route has them."""
 
@@ -126,16 +128,23 @@ class Asked:
         self.others = others
 
     async def begin(self) -> None:
-        await fill_ledger(self.ledger, self.others)
+        await self._record(self.others)
         whole = await self.server.board_states.latest()
         self.server.history.add(EPOCH, samples_of(whole))
         await self.get(f"{BASE}/datasets")  # the first page that asks counts its topic up
         await self.get(f"{BASE}/versions")
 
+    async def _record(self, others: Others) -> None:
+        """The cluster has been the same for an hour."""
+        keeper = StateKeeper(self.ledger)
+        for ago in (3600, 10):
+            await keeper.look(snapshot(others), round((EPOCH - ago) * 1000))
+        await fill_ledger(self.ledger, others)
+
     async def change(self, others: Others) -> None:
         """The other tenants become these, while the console runs."""
         self.ledger.__init__()  # type: ignore[misc]
-        await fill_ledger(self.ledger, others)
+        await self._record(others)
         cluster = self.world.cluster
         assert isinstance(cluster, StillCluster)
         now = snapshot(others)
@@ -256,6 +265,22 @@ async def test_the_administrator_sees_those_names() -> None:
         "job", "job_instances", "job_why", "job_events", "job_manifest", "serving", "quota_usage",
         "quota_waiting", "quota_tree", "chart", "datasets", "dataset", "dataset_blockers",
         "usage", "idle", "report",
+    }  # fmt: skip
+
+
+async def test_the_administrator_sees_those_names_in_the_past() -> None:
+    asked = Asked(Others(waiting=2, events=2, splits=2), LOCAL_ADMIN)
+    await asked.begin()
+    naming = {
+        endpoint.name
+        for endpoint in ENDPOINTS
+        if any(parameter.name == "at" for parameter in endpoint.parameters)
+        for path in filled(endpoint)
+        if MARK.encode() in (await asked.get(f"{path}?at=-30m"))[2]
+    }
+    assert naming == {
+        "overview", "gpu_map", "gpus", "holders", "holder_groups", "node", "jobs", "job",
+        "quota_usage", "quota_waiting",
     }  # fmt: skip
 
 

@@ -50,6 +50,7 @@ from fairlead.console.http.guard import Guard
 from fairlead.console.http.health_answers import HealthAnswers
 from fairlead.console.http.job_event_answers import EventAnswers
 from fairlead.console.http.log_streams import LogStreams
+from fairlead.console.http.past_states import PastStates
 from fairlead.console.http.pictures import Pictures
 from fairlead.console.http.routes.console import Console
 from fairlead.console.http.routes.table import console_routes
@@ -376,6 +377,7 @@ class ConsoleServer:
             events=EventAnswers(),
             servings=ServingAnswers(),
             health=HealthAnswers(),
+            past=PastStates(lambda: round(self.world.clock.now() * 1000)),
             desk=self._desk,
             forms=self._forms,
             data=self.data,

@@ -1489,6 +1489,14 @@ export interface OwnUserOrder {
   userName: string
 }
 
+/** Moments from `first` to `last` can be shown; null: there is no record yet. `gaps`: times between, in which no recorder ran, the oldest first. `zone`: of billing days, for times without a zone. */
+export interface PastTimes {
+  first: string | null
+  last: string | null
+  gaps: Array<UnrecordedTime>
+  zone: string
+}
+
 /** `id`: of the User, "" for one without a User. `namespaces`, `leaves`, `groups`: the own ones; an administrator sees those of others, too. */
 export interface Person {
   name: string

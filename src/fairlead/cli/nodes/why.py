@@ -43,7 +43,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         )
     namespace = context.options.namespace or context.world.namespace()
     pod = find_pod(snapshot, args.pod, namespace)
-    context.stdout.write(_answer(snapshot, pod))
+    context.stdout.write(why_text(snapshot, pod))
     return 0
 
 
@@ -67,7 +67,8 @@ def find_pod(snapshot: ClusterSnapshot, text: str, default_namespace: str) -> Po
     raise UserError(f"pod `{namespace}/{name}` does not exist", hint)
 
 
-def _answer(snapshot: ClusterSnapshot, pod: Pod) -> str:
+def why_text(snapshot: ClusterSnapshot, pod: Pod) -> str:
+    """What the verb prints."""
     from fairlead.rules.holding.need import gpu_need
     from fairlead.rules.jobs.waiting import UNSCHEDULABLE, why_pod_waits
     from fairlead.rules.nodes.room import NodeRooms

@@ -14,6 +14,7 @@ from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.occupancy import NodeOccupancy
 from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot
 from fairlead.model.source import Source, SourceState
+from fairlead.rules.usage.past import NOT_KEPT, PAST
 
 STALE_SECONDS: Final = 30.0
 NAMED_NODES: Final = 3
@@ -28,7 +29,7 @@ _BY_STATE: Final = {
     SourceState.FORBIDDEN: ("forbidden", "this server is not allowed to read `{source}`"),
 }
 _NO_TELEMETRY: Final = {SourceState.OFF: "no source of GPU telemetry is configured"}
-_CORE: Final = ("nodes", "pods")
+_CORE: Final = ("nodes", "pods", PAST)
 
 
 def warnings_of(
@@ -168,6 +169,10 @@ def _warning(source: Source) -> Warning | None:
             "prometheus-unreachable",
             _NO_TELEMETRY.get(source.state, "GPU telemetry cannot be read"),
         )
+    if source.name == PAST:
+        code = "past-gap"
+    elif is_telemetry and source.message == NOT_KEPT:
+        code = "not-kept"
     if not code:
         return None
     text = source.message or default.format(source=source.name)

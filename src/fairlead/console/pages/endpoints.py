@@ -73,6 +73,7 @@ from fairlead.console.pages.session import (
     SignInMethods,
     SignInOrder,
 )
+from fairlead.console.pages.usage.past import PastTimes
 from fairlead.console.pages.usage.prices import PriceList, PriceOrder, PricePreview, PriceWritten
 from fairlead.console.pages.usage.report import MonthReport
 from fairlead.console.pages.usage.tables import IdleList, JobCost, UsageList
@@ -200,7 +201,17 @@ ERROR_TEXTS: Final = {
 DRY_RUN: Final = Parameter(
     "dryRun", "`true`: change nothing, and answer what would change.", type="boolean"
 )
+PAST_ERRORS: Final = (400, 404, 502, 503)
+"""Of a read with `at`: without a ledger 404, 502 for a damaged state, 503 while the store is down.
+"""
 WRITE_ERRORS: Final = (400, 401, 403, 404, 409, 413, 415, 422, 502, 503)
+AT: Final = Parameter(
+    "at",
+    (
+        "The cluster as it was: RFC 3339, `2026-11-20T02:00` in the time zone of billing days, "
+        "`-2h`, or `yesterday 02:00`."
+    ),
+)
 LIST_PARAMETERS: Final = (
     Parameter("q", "Case-insensitive substring over the text fields."),
     Parameter(
@@ -465,7 +476,34 @@ ENDPOINTS: Final = (
         errors=(400, 403, 404, 415),
         body=ClockOrder,
     ),
-    Endpoint("overview", "/overview", "The Cluster board", Overview, _CLUSTER),
+    Endpoint(
+        "overview",
+        "/overview",
+        "The Cluster board",
+        Overview,
+        _CLUSTER,
+        parameters=(AT,),
+        errors=PAST_ERRORS,
+    ),
+    Endpoint(
+        "past",
+        "/past",
+        "Which moments of the past can be shown",
+        PastTimes,
+        _CLUSTER,
+        errors=PAST_ERRORS,
+    ),
+    Endpoint(
+        "past_snapshot",
+        "/past/snapshot",
+        "The cluster as it was, as a file for `--snapshot`",
+        None,
+        Right(ConsoleVerb.GET, ConsoleResource.SNAPSHOTS),
+        parameters=(AT,),
+        errors=(400, 401, 403, 404, 502, 503),
+        media_type="application/gzip",
+        example="/past/snapshot?at=-2h",
+    ),
     Endpoint(
         "mine",
         "/mine",
@@ -499,7 +537,13 @@ ENDPOINTS: Final = (
         example="/search?q=app=web",
     ),
     Endpoint(
-        "gpu_map", "/gpus/map", "Every GPU of the cluster in one compact answer", GpuMap, _NODES
+        "gpu_map",
+        "/gpus/map",
+        "Every GPU of the cluster in one compact answer",
+        GpuMap,
+        _NODES,
+        parameters=(AT,),
+        errors=PAST_ERRORS,
     ),
     Endpoint(
         "gpus",
@@ -507,7 +551,8 @@ ENDPOINTS: Final = (
         "One row per GPU",
         GpuList,
         _NODES,
-        parameters=(*LIST_PARAMETERS, *GPU_FILTERS),
+        parameters=(*LIST_PARAMETERS, *GPU_FILTERS, AT),
+        errors=PAST_ERRORS,
         example="/gpus?status=free&sort=model",
     ),
     Endpoint(
@@ -516,7 +561,8 @@ ENDPOINTS: Final = (
         "One row per pod that holds a GPU or a part of one",
         HolderList,
         _JOBS,
-        parameters=(*LIST_PARAMETERS, *HOLDER_FILTERS),
+        parameters=(*LIST_PARAMETERS, *HOLDER_FILTERS, AT),
+        errors=PAST_ERRORS,
         example="/holders?namespace=team-a&sort=-idleSeconds",
     ),
     Endpoint(
@@ -529,7 +575,9 @@ ENDPOINTS: Final = (
             *LIST_PARAMETERS,
             Parameter("by", "owner (default), leaf, user or namespace."),
             *HOLDER_FILTERS,
+            AT,
         ),
+        errors=PAST_ERRORS,
         example="/holders/groups?by=user",
     ),
     Endpoint(
@@ -538,7 +586,8 @@ ENDPOINTS: Final = (
         "The Nodes board: one row per node",
         NodeList,
         _NODES,
-        parameters=(*LIST_PARAMETERS, *NODE_FILTERS),
+        parameters=(*LIST_PARAMETERS, *NODE_FILTERS, AT),
+        errors=PAST_ERRORS,
         example="/nodes?mode=share&sort=-gpuUtilPercent",
     ),
     Endpoint(
@@ -547,7 +596,8 @@ ENDPOINTS: Final = (
         "One node: conditions, GPUs, and the pods on them",
         NodeDetail,
         _NODES,
-        errors=(400, 404, 503),
+        parameters=(AT,),
+        errors=PAST_ERRORS,
         example="/nodes/gpu-1",
     ),
     Endpoint(
@@ -569,7 +619,8 @@ ENDPOINTS: Final = (
         "The Training jobs board: one row per job",
         JobList,
         _JOBS,
-        parameters=(*LIST_PARAMETERS, *JOB_FILTERS),
+        parameters=(*LIST_PARAMETERS, *JOB_FILTERS, AT),
+        errors=PAST_ERRORS,
         example="/jobs?job_status=Pending&sort=-gpusRequested",
     ),
     Endpoint(
@@ -598,7 +649,8 @@ ENDPOINTS: Final = (
         "One job: its life, instances and events",
         JobDetail,
         _JOBS,
-        errors=(400, 404, 503),
+        parameters=(AT,),
+        errors=PAST_ERRORS,
         example="/jobs/team-a/mpijob/bert-pretrain",
     ),
     Endpoint(
@@ -905,7 +957,8 @@ ENDPOINTS: Final = (
         "The Quota board: one row per quota node and resource",
         QuotaUsage,
         _QUOTA,
-        parameters=(*LIST_PARAMETERS, *QUOTA_FILTERS),
+        parameters=(*LIST_PARAMETERS, *QUOTA_FILTERS, AT),
+        errors=PAST_ERRORS,
         example="/quota/usage?resource=nvidia.com/gpu",
     ),
     Endpoint(
@@ -914,7 +967,8 @@ ENDPOINTS: Final = (
         "Who waits for quota, in which order, and why",
         QuotaWaitingList,
         _QUOTA,
-        parameters=(*LIST_PARAMETERS, *WAITING_FILTERS),
+        parameters=(*LIST_PARAMETERS, *WAITING_FILTERS, AT),
+        errors=PAST_ERRORS,
         example="/quota/waiting?path=root.a",
     ),
     Endpoint(

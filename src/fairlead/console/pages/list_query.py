@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.console.pages.endpoints import Endpoint
+from fairlead.console.pages.endpoints import AT, Endpoint
 from fairlead.errors import UserError
 
 SIZE_DEFAULT: Final = 50
@@ -41,7 +41,7 @@ class ListQuery(Struct, frozen=True):
     as_csv: bool = False
 
 
-_LIST_WORDS: Final = frozenset(("q", "sort", "page", "size", "fields", "format"))
+_LIST_WORDS: Final = frozenset(("q", "sort", "page", "size", "fields", "format", AT.name))
 
 
 def check_known(parameters: Iterable[tuple[str, str]], endpoint: Endpoint) -> None:

@@ -46,6 +46,7 @@ class ConsoleResource(StrEnum):
     AUDIT = "audit log"
     USAGE = "usage"
     PRICES = "prices"
+    SNAPSHOTS = "snapshots"
 
 
 class Right(Struct, frozen=True):

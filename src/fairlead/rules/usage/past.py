@@ -40,6 +40,8 @@ NOT_KEPT: Final = "utilization, used memory and power of GPUs are not kept"
 LATE_MS: Final = 60_000
 """A heartbeat may be this old without a gap: the recorder writes one every 10 s."""
 EVENTS: Final = "events"
+PAST: Final = "past"
+"""The source of a snapshot whose moment was not recorded."""
 _MS: Final = 1000
 _NOT_KEPT: Final = {
     GPU_TELEMETRY: NOT_KEPT,
@@ -49,7 +51,7 @@ _NOT_KEPT: Final = {
 _AGO: Final = re.compile(r"-(\d{1,7})([smhd])", re.ASCII)
 _UNIT_MS: Final = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _DAY_WORD: Final = re.compile(r"(today|yesterday) (\d{2}:\d{2}(?::\d{2})?)", re.ASCII)
-_MOMENT_HINT: Final = (
+MOMENT_HINT: Final = (
     "write 2026-11-20T02:00Z, 2026-11-20T02:00 (in the time zone of billing days), `-2h` "
     "(s, m, h or d), or `yesterday 02:00`"
 )
@@ -87,7 +89,7 @@ def parse_past_moment(text: str, now: int, zone: ZoneInfo) -> int:
             return round(found.timestamp() * _MS)
         return _local(found, zone)
     except (ValueError, OverflowError) as error:
-        raise UserError(f"`{text[:60]}` names no moment", _MOMENT_HINT) from error
+        raise UserError(f"`{text[:60]}` names no moment", MOMENT_HINT) from error
 
 
 def _local(naive: datetime, zone: ZoneInfo) -> int:
@@ -111,12 +113,13 @@ def past_moment(at: int, bounds: LedgerBounds, now: int) -> PastMoment:
     than states are kept.
     """
     zone = ZoneInfo(bounds.zone)
-    if not bounds.first:
+    times = shown_times(bounds, now)
+    if times is None:
         raise UserError(
             "the ledger has no record yet",
             "the usage recorder writes it: `fairlead usage-recorder`",
         )
-    earliest, latest = max(bounds.first, now - KEPT_MS), max(now, bounds.heartbeat)
+    earliest, latest = times
     if not earliest <= at <= latest:
         why = (
             "is in the future"
@@ -136,6 +139,13 @@ def past_moment(at: int, bounds: LedgerBounds, now: int) -> PastMoment:
         is_late = at - bounds.heartbeat > LATE_MS
         return PastMoment(at, bounds.heartbeat, Gap(bounds.heartbeat, at) if is_late else None)
     return PastMoment(at, at)
+
+
+def shown_times(bounds: LedgerBounds, now: int) -> tuple[int, int] | None:
+    """The first and the last moment that can be shown; None = nothing is recorded yet."""
+    if not bounds.first:
+        return None
+    return max(bounds.first, now - KEPT_MS), max(now, bounds.heartbeat)
 
 
 def moment_text(at: int, zone: ZoneInfo) -> str:
@@ -216,10 +226,14 @@ def _mib(amount: float | None) -> float | None:
 
 
 def past_snapshot(
-    rows: Mapping[StateKind, Iterable[Any]], shown: int, job_sources: Iterable[str]
+    rows: Mapping[StateKind, Iterable[Any]],
+    shown: int,
+    job_sources: Iterable[str] = (),
+    gap: str = "",
 ) -> ClusterSnapshot:
     """The snapshot of the states of a moment. `rows`: by kind, each of its type
-    (`wire/usage/states`); `shown`: milliseconds UTC; `job_sources`: names of the sources of jobs.
+    (`wire/usage/states`); `shown`: milliseconds UTC; `job_sources`: names of the sources of jobs;
+    `gap`: the sentence about a gap, which becomes the source `PAST`.
     """
     moment = shown / _MS
     trees = list(rows.get(StateKind.TREE, ()))
@@ -241,5 +255,6 @@ def past_snapshot(
             *(Source(name, good_at=moment) for name in (*read, GPU_WITHHELD)),
             *(Source(name, good_at=moment, is_optional=True) for name in of_quota if trees),
             *(Source(name, SourceState.OFF, text) for name, text in _NOT_KEPT.items()),
+            *((Source(PAST, SourceState.FAILING, gap, good_at=moment),) if gap else ()),
         ),
     )

@@ -19,6 +19,7 @@ from fairlead.console.http.data.read_data import ReadData
 from fairlead.console.http.health_answers import HealthAnswers
 from fairlead.console.http.job_event_answers import EventAnswers
 from fairlead.console.http.log_streams import LogStreams
+from fairlead.console.http.past_states import PastStates
 from fairlead.console.http.pictures import Pictures, States
 from fairlead.console.http.serving_answers import ServingAnswers
 from fairlead.console.http.sign_in.answers import SignInAnswers
@@ -35,6 +36,7 @@ from fairlead.console.http.writing.frame import SIGN_IN_HINT, PlannedWrite, Writ
 from fairlead.console.http.writing.job_forms import JobForms
 from fairlead.console.http.writing.people import PeoplePlans
 from fairlead.console.pages.endpoints import Endpoint
+from fairlead.model.people.reach import reach_of
 from fairlead.ports import ClusterWrites, LedgerReading, Ports, UsageLedger
 
 Part = TypeVar("Part")
@@ -60,6 +62,7 @@ class Console(msgspec.Struct):
     events: EventAnswers
     servings: ServingAnswers
     health: HealthAnswers
+    past: PastStates
     subjects: Subjects = msgspec.field(default_factory=EveryClientIsAdmin)
     base_path: str = "/"
     desk: SignInDesk | None = None
@@ -116,8 +119,11 @@ Planning = Callable[[Console, Request, Any], Awaitable[PlannedWrite]]
 
 
 def states_of(console: Console, request: Request) -> States:
-    """The board states that this subject may see."""
-    return console.pictures.of(subject_of(request))
+    """The board states that this subject may see: of the present, or of the moment in `at`."""
+    subject = subject_of(request)
+    if at := request.query_params.get("at"):
+        return console.past.of(usage_ledger(console), at, reach_of(subject))
+    return console.pictures.of(subject)
 
 
 def csrf_token(console: Console, request: Request) -> str | None:

@@ -190,7 +190,7 @@ async def named_job(
 async def _job_with_events(console: Console, request: Request) -> JobDetail:
     """With all that is kept of it and its pods; what is followed are warnings only."""
     board_state, each, found = await named_job(console, request)
-    if console.world.job_files is None:
+    if console.world.job_files is None or "at" in request.query_params:
         return found
     events: EventsOrWarning
     try:

@@ -1,0 +1,61 @@
+"""The cluster at a moment of the past, read from the ledger (docs/spec/usage.md#past)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from zoneinfo import ZoneInfo
+
+from msgspec import Struct
+
+from fairlead.kinds.parts.kind import source_of
+from fairlead.kinds.registry import KINDS
+from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.model.usage.ledger import KeptState, StateKind
+from fairlead.ports import LedgerReading
+from fairlead.rules.usage.past import (
+    PastMoment,
+    gap_text,
+    parse_past_moment,
+    past_moment,
+    past_snapshot,
+)
+from fairlead.wire.usage.states import rows_of
+
+_SOURCES = {kind.TYPE: source_of(kind) for kind in KINDS}
+
+
+class PastCluster(Struct, frozen=True):
+    """`gap`: the sentence about a time that was not recorded; "" = the moment was."""
+
+    moment: PastMoment
+    snapshot: ClusterSnapshot
+    gap: str = ""
+
+
+async def find_moment(ledger: LedgerReading, text: str, now: int) -> tuple[PastMoment, str]:
+    """What the ledger has of the moment in `text`, and the sentence about its gap. `now`:
+    milliseconds UTC.
+
+    Raises UserError with the bounds, or with the forms of a moment; StoreDown.
+    """
+    bounds = await ledger.ledger_bounds()
+    zone = ZoneInfo(bounds.zone)
+    now = max(now, bounds.heartbeat)
+    found = past_moment(parse_past_moment(text, now, zone), bounds, now)
+    return found, gap_text(found, zone)
+
+
+async def read_past(ledger: LedgerReading, moment: PastMoment, gap: str) -> PastCluster:
+    """The cluster at the moment. Raises StoreDown, and OutsideError for a damaged state."""
+    states = await ledger.states_at(moment.shown, tuple(StateKind))
+    snapshot = await asyncio.to_thread(snapshot_of, states, moment.shown, gap)
+    return PastCluster(moment, snapshot, gap)
+
+
+def snapshot_of(states: Iterable[KeptState], shown: int, gap: str = "") -> ClusterSnapshot:
+    """The snapshot of these states, which are all of the moment `shown` (milliseconds UTC)."""
+    rows = rows_of(states)
+    types = {job.type for job in rows.get(StateKind.JOB, ())}
+    sources = sorted({_SOURCES[type_] for type_ in types if type_ in _SOURCES})
+    return past_snapshot(rows, shown, sources, gap)
