@@ -998,6 +998,6 @@ async def test_while_the_store_is_away_pages_go_on_and_signing_in_does_not() -> 
         status, answer = await Browser(page).sign_in("token-of-anna")
         assert (status, answer["error"]) == (503, "store: the database does not answer")
         parts.clock.at += 600
-        assert await bob.code() == "not-ready"
+        assert await bob.code() == "store-down"
         parts.store.is_down = False
         assert await bob.code() == ""

@@ -124,7 +124,7 @@ async def test_without_a_row_nothing_is_written(tmp_path: Path) -> None:
     async with site(tmp_path) as it:
         it.trail.is_down = True
         status, answer = await it.anna.send("/users", "POST", NEW)
-        assert (status, answer["code"]) == (503, "not-ready")
+        assert (status, answer["code"]) == (503, "store-down")
         assert it.people.calls == []
         assert (await it.anna.send("/users"))[0] == 200, "reads go on"
 

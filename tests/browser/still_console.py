@@ -12,7 +12,7 @@ from fairlead.apps.console_server import ConsoleServer
 from fairlead.apps.server import bind_socket
 from fairlead.console.http.sign_in.desk import SignInDesk
 from fairlead.console.http.writing.job_forms import JobForms
-from fairlead.ports import Ports
+from fairlead.ports import Ports, UsageLedger
 
 
 @contextmanager
@@ -21,11 +21,13 @@ def served(
     desk: SignInDesk | None = None,
     closing: Callable[[], Coroutine[None, None, None]] | None = None,
     forms: JobForms | None = None,
+    ledger: UsageLedger | None = None,
 ) -> Iterator[str]:
     """A console over a cluster that does not change, in a thread of this process. `desk`: None =
     without sign-in. `closing` is awaited at the end. `forms`: how jobs are submitted.
+    `ledger`: of usage, None = there is none.
     """
-    server = ConsoleServer(world, desk=desk, forms=forms)
+    server = ConsoleServer(world, desk=desk, forms=forms, ledger=ledger)
     sock = bind_socket("127.0.0.1", 0)
     address = f"http://127.0.0.1:{sock.getsockname()[1]}"
     loop = asyncio.new_event_loop()

@@ -10,7 +10,7 @@ import pytest
 from msgspec import structs
 
 from fairlead.console.boards.board_state import BoardState
-from fairlead.console.boards.health import HealthFacts, health_rows, health_sentence
+from fairlead.console.boards.health import HealthFacts, LedgerLook, health_rows, health_sentence
 from fairlead.console.http.health_answers import KEPT_SECONDS, HealthAnswers
 from fairlead.console.pages.health import HealthRow
 from fairlead.errors import StoreDown
@@ -42,6 +42,7 @@ ORDER = [
     "fluid",
     "helm",
     "store",
+    "usage-recorder",
     "clock-skew",
     "base-url",
 ]
@@ -372,6 +373,36 @@ def test_the_store_by_its_answer() -> None:
         "the database does not answer (look at its server)",
     )
     assert rows()["store"].state == "off"
+
+
+@pytest.mark.parametrize(
+    ("look", "state", "found"),
+    [
+        (None, "off", "this console has no store, and so no usage ledger"),
+        (LedgerLook(), "off", "no usage recorder has written to this store"),
+        (LedgerLook(9.6), "ok", "the newest record of usage is 10 s old"),
+        (
+            LedgerLook(120.0, gaps=2),
+            "ok",
+            "the newest record of usage is 120 s old; 2 times in the ledger without a recorder",
+        ),
+        (
+            LedgerLook(121.0),
+            "fail",
+            "the newest record of usage is 121 s old: no usage recorder writes",
+        ),
+        (
+            LedgerLook(failure="the database does not answer"),
+            "warn",
+            "the database does not answer",
+        ),
+    ],
+)
+def test_the_usage_recorder_by_what_it_wrote(
+    look: LedgerLook | None, state: str, found: str
+) -> None:
+    row = rows(ledger=look)["usage-recorder"]
+    assert (row.state, printed(row)) == (state, found)
 
 
 async def test_the_store_is_asked_once_in_a_while_and_names_what_it_answers() -> None:

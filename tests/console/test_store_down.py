@@ -8,7 +8,7 @@ from fairlead.errors import OutsideError, StoreDown
 
 def test_without_the_store_a_request_is_answered_503_with_the_reason() -> None:
     refused = refusal_of(StoreDown("`db:5432` does not answer", "start the database"))
-    assert (refused.status, refused.code) == (503, "not-ready")
+    assert (refused.status, refused.code) == (503, "store-down")
     assert (refused.what, refused.hint) == (
         "store: `db:5432` does not answer",
         "start the database",

@@ -27,7 +27,7 @@ async def test_without_its_server_the_console_shows_pages_and_signs_no_user_in(
         assert await anna.code("/nodes") == ""
         for _ in range(2 * TRIES_MAX):
             status, refused = await Browser(page).sign_in("token-of-bob")
-            assert (status, refused["code"]) == (503, "not-ready")
+            assert (status, refused["code"]) == (503, "store-down")
             assert address.password not in str(refused)
         server.start()
 

@@ -161,6 +161,7 @@ function makeJob(rnd: () => number, i: number, teams: readonly string[], nodes: 
     createdAt: ago(age + 40),
     startedAt: status === "Pending" ? null : ago(age),
     finishedAt: running || status === "Pending" ? null : ago(200),
+    deletedAt: i % 13 === 5 ? ago(100) : null,
     instances: { desired: Math.ceil(asked / 8) + 1, running: running ? Math.ceil(asked / 8) + 1 : 0, unknown: 0, pending: status === "Pending" ? 2 : 0, succeeded: 0, failed: status === "Failed" ? 1 : 0 },
     nodes: running ? [nodes[i % Math.max(1, nodes.length)]?.name ?? ""] : [],
     gpuSeconds: held * age,

@@ -13,6 +13,7 @@ import "./charts/chart.css";
 import "./boards/boards.css";
 import "./boards/access/access.css";
 import "./boards/people/people.css";
+import "./boards/usage/usage.css";
 
 hearScripts();
 if (keepCode() && currentPlace().path !== SIGN_IN) navigate(signInFrom(currentPlace().path, currentPlace().query), "replace");

@@ -3,7 +3,7 @@ import { keepPreviousData, MutationCache, QueryCache, QueryClient, queryOptions,
 import { ApiError, getJson, postJson, sendWrite, type WriteMethod } from "./fetch";
 import { leaveIfSignedOut } from "./session";
 import type { TimeRange } from "../charts/range";
-import type { AuditPage, BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, ComponentDetail, ComponentList, CredentialList, DataSetDetail, DataSetList, EndedOperationPage, GpuList, GroupList, GpuMapAnswer, HealthPage, Holder, HolderGroupList, HolderList, InstanceList, JobClone, JobDetail, JobFormList, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, OperationDetail, OperationList, Overview, OwnRights, Preview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList, SearchAnswer, ServingList, StoreChecked, UserList, UserRow } from "./types";
+import type { AuditPage, BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, ComponentDetail, ComponentList, CredentialList, DataSetDetail, DataSetList, EndedOperationPage, GpuList, GroupList, GpuMapAnswer, HealthPage, Holder, HolderGroupList, HolderList, IdleList, InstanceList, JobClone, JobCost, JobDetail, JobFormList, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, OperationDetail, OperationList, Overview, OwnRights, Preview, PriceList, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList, SearchAnswer, ServingList, StoreChecked, UsageDays, UsageList, UserList, UserRow } from "./types";
 
 export const GPU_MAP_KEY = ["gpus", "/gpus/map"] as const;
 /** Hints come sooner; this bounds the age of what is shown where they do not. */
@@ -154,6 +154,14 @@ export const useOperation = (id: string) => useAnswer<OperationDetail>("operatio
 export const useQuota = (params: URLSearchParams, enabled = true) => useAnswer<QuotaAnswer>("quota", "/quota/usage", params, enabled);
 
 export const useQuotaWaiting = (params: URLSearchParams) => useAnswer<QuotaWaitingList>("quota", "/quota/waiting", params);
+/** The ledger grows by the minute; folded days of a long period take the server a moment. */
+const LEDGER_REFRESH_MS = 60_000;
+export const useUsage = (params: URLSearchParams, enabled = true) => useAnswer<UsageList>("usage", "/usage", params, enabled, LEDGER_REFRESH_MS);
+export const useUsageDays = (params: URLSearchParams) => useAnswer<UsageDays>("usage", "/usage/days", params, true, LEDGER_REFRESH_MS);
+export const useIdle = (params: URLSearchParams) => useAnswer<IdleList>("usage", "/idle", params, true, LEDGER_REFRESH_MS);
+export const usePrices = () => useAnswer<PriceList>("prices", "/prices", new URLSearchParams({ size: ROWS_PER_PAGE.toString() }), true, LEDGER_REFRESH_MS);
+export const useJobCost = (id: Job) => useAnswer<JobCost>("usage", `/jobs/${id.map(segment).join("/")}/cost`, undefined, true, LEDGER_REFRESH_MS);
+
 /** Also read by the frame of every page, because every page shows failures. */
 export const useHealth = () => useAnswer<HealthPage>("health", "/health");
 export const useQuotaTree = () => useAnswer<QuotaTreePage>("quota", "/quota/tree");
@@ -332,7 +340,7 @@ export function useWrite<T>() {
   const csrf = useMe().data?.csrf ?? "";
   return useMutation({
     mutationFn: ({ method, path, body, version, params }: WriteOrder) => sendWrite<T>(method, path, body, csrf, version, params),
-    onSuccess: () => Promise.all([["users"], ["groups"], ["credentials"], ["audit"], ["jobs"], ["datasets"], ["operations"]].map((queryKey) => client.invalidateQueries({ queryKey }))),
+    onSuccess: () => Promise.all([["users"], ["groups"], ["credentials"], ["audit"], ["jobs"], ["datasets"], ["operations"], ["prices"], ["usage"]].map((queryKey) => client.invalidateQueries({ queryKey }))),
     onError: (error) => (error instanceof ApiError && error.code === "csrf" ? client.invalidateQueries({ queryKey: ["me"] }) : undefined),
   });
 }

@@ -837,7 +837,7 @@ export interface IdleRow {
   advice: Sentence
 }
 
-/** One pod of the job. `ageSeconds` is the instance's own. First start to last finish, or waiting since it was made. */
+/** One pod of the job. `ageSeconds` is the instance's own. First start to last finish, or waiting since it was made. `restarts`: null of a deleted job. */
 export interface Instance {
   name: string
   role: string
@@ -851,7 +851,7 @@ export interface Instance {
   gpuMemoryUsedMiB: number | null
   gpuMemoryUsedOfMiB: number | null
   gpuUtilPercent: number | null
-  restarts: number
+  restarts: number | null
   ageSeconds: number
   isChief: boolean
   waiting: Waiting | null
@@ -1014,7 +1014,7 @@ export interface JobOrder {
   suspended: boolean
 }
 
-/** `live`: the object still exists. `heldSeconds`: since the first pod of those that hold something was bound, null while none does; a job may have waited long before. `waiting`: of a pending job, and of one that restarts while none of its pods runs. `gpuMemoryUsedOfMiB`: its memory on the cards that report its use. `gpuSeconds`, `coreSeconds`, `cost` and `listCost` need the ledger: null without it. */
+/** `live`: the object still exists; a job that was deleted is shown from the ledger, with `deletedAt`. `heldSeconds`: since the first pod of those that hold something was bound, null while none does; a job may have waited long before. `waiting`: of a pending job, and of one that restarts while none of its pods runs. `gpuMemoryUsedOfMiB`: its memory on the cards that report its use. `gpuSeconds`, `coreSeconds`, `cost` and `listCost` need the ledger: null without it. */
 export interface JobRow {
   namespace: string
   name: string
@@ -1038,6 +1038,7 @@ export interface JobRow {
   createdAt: string | null
   startedAt: string | null
   finishedAt: string | null
+  deletedAt: string | null
   instances: InstanceCounts
   nodes: Array<string>
   gpuSeconds: number | null
@@ -2090,6 +2091,38 @@ export interface UnpricedClass {
 export interface UnrecordedTime {
   start: string
   end: string
+}
+
+/** One billing day, or the part of it that is in the period, in GPU-hours. `day`: its date in the zone of the ledger. `rows`: in the order of `UsageDays.rows`; they add up to `busy` + `idle` + `unknown`, except for rounding. */
+export interface UsageDay {
+  day: string
+  start: string
+  rows: Array<number>
+  busy: number
+  idle: number
+  unknown: number
+}
+
+/** Whose hours a part of a day is. `name`, `namespace`, `type`, `uid`: as in the table of usage. `isRest`: all rows that are not named, together. */
+export interface UsageDayRow {
+  name: string
+  namespace: string
+  type: string
+  uid: string
+  isRest: boolean
+}
+
+/** `rows`: the eight with most GPU-hours in the period, and the rest. `days`: every billing day of the period since the first record, the oldest first. `recordedSince`: when the ledger begins; null: it is empty. */
+export interface UsageDays {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  by: string
+  period: UsagePeriod
+  recordedSince: string | null
+  rows: Array<UsageDayRow>
+  days: Array<UsageDay>
 }
 
 /** `idlePercent`: idle / (busy + idle), null if neither is known; `unknownPercent`: of the GPU-hours. `unpricedGpuHours`: GPU-hours of the time without a price, which no cost contains. `savedPercent`: 100 × (1 − cost / list cost). */

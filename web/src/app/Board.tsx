@@ -8,7 +8,7 @@ import { Empty, Loading } from "../parts/States";
 import { Link } from "../router/Link";
 import { usePlace } from "../router/router";
 import { placeOf } from "./boards";
-import { Access, Audit, Components, Datasets, Devices, Groups, Health, Holders, Job, Jobs, Mine, Node, Nodes, Operation, Operations, Overview, Quota, QuotaTree, Serving, Submit, Users } from "./pages";
+import { Access, Audit, Components, Datasets, Devices, Groups, Health, Holders, Idle, Job, Jobs, Mine, Node, Nodes, Operation, Operations, Overview, Quota, QuotaTree, Serving, Submit, Usage, Users } from "./pages";
 
 export function Board() {
   return (
@@ -73,6 +73,10 @@ function Page() {
       );
     case "quota":
       return <Quota />;
+    case "usage":
+      return <Usage />;
+    case "idle":
+      return <Idle />;
     case "access":
       return <Access />;
     case "users":

@@ -24,6 +24,8 @@ export const BOARDS: readonly BoardEntry[] = [
   { path: "/serving", title: "board.serving", key: "s", icon: "serving" },
   { path: "/datasets", title: "board.datasets", key: "e", icon: "datasets" },
   { path: "/quota", title: "board.quota", key: "q", icon: "quota" },
+  { path: "/usage", title: "board.usage", key: "f", icon: "usage" },
+  { path: "/idle", title: "board.idle", key: "i", icon: "idle" },
   { path: "/health", title: "board.health", key: "h", icon: "health" },
   { path: "/components", title: "board.components", key: "c", icon: "components", isForAdmins: true },
   { path: "/operations", title: "board.operations", key: "r", icon: "operations", isForAdmins: true },
@@ -33,7 +35,7 @@ export const BOARDS: readonly BoardEntry[] = [
 ];
 
 export type Place =
-  | { readonly board: "overview" | "mine" | "nodes" | "holders" | "devices" | "jobs" | "submit" | "serving" | "datasets" | "components" | "operations" | "quota" | "quota-tree" | "health" | "access" | "users" | "groups" | "audit" }
+  | { readonly board: "overview" | "mine" | "nodes" | "holders" | "devices" | "jobs" | "submit" | "serving" | "datasets" | "components" | "operations" | "quota" | "usage" | "idle" | "quota-tree" | "health" | "access" | "users" | "groups" | "audit" }
   | { readonly board: "node"; readonly name: string }
   | { readonly board: "job"; readonly id: readonly [namespace: string, type: string, name: string] }
   | { readonly board: "operation"; readonly id: string }
@@ -49,7 +51,7 @@ export function placeOf(path: string): Place {
   if (rest.length === 0 && first === "me") return { board: "access" };
   if (first === "quota" && rest.length === 1 && rest[0] === "tree") return { board: "quota-tree" };
   if (rest.length === 0 && first === "gpus") return { board: "holders" };
-  if (rest.length === 0 && (first === "overview" || first === "mine" || first === "nodes" || first === "devices" || first === "jobs" || first === "submit" || first === "serving" || first === "datasets" || first === "components" || first === "operations" || first === "quota" || first === "health" || first === "users" || first === "groups" || first === "audit")) return { board: first };
+  if (rest.length === 0 && (first === "overview" || first === "mine" || first === "nodes" || first === "devices" || first === "jobs" || first === "submit" || first === "serving" || first === "datasets" || first === "components" || first === "operations" || first === "quota" || first === "usage" || first === "idle" || first === "health" || first === "users" || first === "groups" || first === "audit")) return { board: first };
   return { board: "none" };
 }
 

@@ -21,6 +21,8 @@ const LOADERS = {
   operations: () => import("../boards/operations/OperationsBoard").then((m) => ({ default: m.OperationsBoard })),
   operation: () => import("../boards/operations/OperationPage").then((m) => ({ default: m.OperationPage })),
   quota: () => import("../boards/quota/QuotaBoard").then((m) => ({ default: m.QuotaBoard })),
+  usage: () => import("../boards/usage/UsageBoard").then((m) => ({ default: m.UsageBoard })),
+  idle: () => import("../boards/idle/IdleBoard").then((m) => ({ default: m.IdleBoard })),
   "quota-tree": () => import("../boards/quota/TreePage").then((m) => ({ default: m.TreePage })),
   access: () => import("../boards/access/AccessPage").then((m) => ({ default: m.AccessPage })),
   users: () => import("../boards/people/UsersBoard").then((m) => ({ default: m.UsersBoard })),
@@ -44,6 +46,8 @@ export const Components = lazy(LOADERS.components);
 export const Operations = lazy(LOADERS.operations);
 export const Operation: LazyExoticComponent<typeof OperationPage> = lazy(LOADERS.operation);
 export const Quota = lazy(LOADERS.quota);
+export const Usage = lazy(LOADERS.usage);
+export const Idle = lazy(LOADERS.idle);
 export const Access = lazy(LOADERS.access);
 export const Users = lazy(LOADERS.users);
 export const Groups = lazy(LOADERS.groups);

@@ -1,7 +1,7 @@
 // Commands that print what is on screen, in one place; every word is quoted as a shell needs it.
 import type { Start } from "../api/types";
 
-export type CommandTable = "nodes" | "devices" | "jobs" | "holders" | "groups" | "serving" | "datasets" | "components" | "operations" | "quota" | "waiting" | "users" | "userGroups";
+export type CommandTable = "nodes" | "devices" | "jobs" | "holders" | "groups" | "serving" | "datasets" | "components" | "operations" | "quota" | "waiting" | "users" | "userGroups" | "usage" | "idle" | "prices";
 
 /** What an empty cluster teaches: a whole line that runs. */
 export const FIRST_JOB = "arena submit pytorchjob --name=first --gpus=1 --workers=1 --image=pytorch/pytorch:latest nvidia-smi";
@@ -41,6 +41,15 @@ const only = (params: URLSearchParams, name: string): string | null => {
   return values.length === 1 ? (values[0] ?? null) : null;
 };
 
+/** The period of a command about the ledger. */
+function periodFlag(params: URLSearchParams): string | null {
+  const [month, from, to] = ["month", "from", "to"].map((key) => only(params, key));
+  if (month) return `--period=${quoted(`month=${month}`)}`;
+  if (from && to) return `--period=${quoted(`${from}/${to}`)}`;
+  const period = only(params, "period");
+  return period && `--period=${quoted(period)}`;
+}
+
 /** The address of the API that gives these very rows. */
 export function apiCommand(origin: string, path: string, params: URLSearchParams): string {
   const query = params.toString();
@@ -62,6 +71,9 @@ const KNOWN: Readonly<Record<CommandTable, { readonly any: readonly string[]; re
   quota: { any: [], one: [] },
   users: { any: [], one: [] },
   userGroups: { any: [], one: [] },
+  usage: { any: [], one: ["period", "month", "from", "to"] },
+  idle: { any: [], one: ["period", "month", "from", "to"] },
+  prices: { any: [], one: [] },
 };
 /** Parameters that determine how rows are shown, not which. */
 const NO_FILTERS: readonly string[] = ["sort", "page", "size", "fields", "format", "by"];
@@ -109,6 +121,12 @@ export function tableCommands(table: CommandTable, params: URLSearchParams): rea
       return ["fairlead user list"];
     case "userGroups":
       return ["fairlead group list"];
+    case "usage":
+      return [line("fairlead usage", only(params, "by") && `--by=${quoted(only(params, "by") ?? "")}`, periodFlag(params))];
+    case "idle":
+      return [line("fairlead idle", periodFlag(params))];
+    case "prices":
+      return ["fairlead prices list"];
     case "waiting":
       return ["fairlead quota plan"];
     default:

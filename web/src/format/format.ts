@@ -139,3 +139,20 @@ export function parseTime(text: string | null | undefined): number | null {
   const ms = Date.parse(text);
   return Number.isNaN(ms) ? null : ms;
 }
+
+const money2 = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+const moneySmall = new Intl.NumberFormat("en", { maximumSignificantDigits: 2 });
+const CENT = 0.01;
+
+/** An amount of money as a decimal text: `1,234.50`; below one cent two digits: `0.0012`. `null`: without a price. */
+export function money(text: string | null | undefined): string {
+  const value = text === null || text === undefined || text === "" ? Number.NaN : Number(text);
+  if (!Number.isFinite(value)) return UNKNOWN;
+  return value !== 0 && Math.abs(value) < CENT ? moneySmall.format(value) : money2.format(value);
+}
+
+/** Hours of something held: one decimal; a little is not nothing: `<0.1`. */
+export function heldHours(n: Maybe): string {
+  if (!isKnown(n)) return UNKNOWN;
+  return n > 0 && n < 0.05 ? "<0.1" : oneDecimal.format(n);
+}

@@ -1,6 +1,6 @@
 // A sentence of the server in the reader's language: its numbers are written as everywhere, amounts get the name of their resource.
 import type { Sentence } from "../api/types";
-import { amount, count, duration, gpus } from "../format/format";
+import { amount, count, duration, gpus, money } from "../format/format";
 import type { Words } from "./locale";
 import type { Values } from "./translate";
 import { unitWord } from "./units";
@@ -15,6 +15,7 @@ export function sentenceValues(values: Sentence["values"], t: Words["t"]): Value
   if (typeof labels === "string") more["where"] = labels && t("why.withLabels", { labels });
   if (typeof cards === "number") more["onCards"] = cards === 1 ? t("why.onOneCard") : t("why.onCards", { cards: count(cards) });
   if (typeof unit === "string" && units === undefined && typeof values["min"] === "number") more["min"] = `${amount("count", values["min"])} ${unitWord(unit, t)}`.trim();
+  if (typeof values["cost"] === "string" && "currency" in values) more["cost"] = money(values["cost"]);
   return { ...Object.fromEntries(numbers), ...more };
 }
 

@@ -13,6 +13,8 @@ const PATHS = {
   components: "M2.5 5l5.5-2.5L13.5 5 8 7.5zM2.5 8L8 10.5 13.5 8M2.5 11L8 13.5l5.5-2.5",
   operations: "M3 3.5h2v2H3zM7.5 4.5h6M3 7.2h2v2H3zM7.5 8.2h6M3 10.9h2v2H3zM7.5 11.9h4",
   quota: "M8 2.5v3M8 5.5H3.5v3M8 5.5h4.5v3M2 8.5h3v4H2zM11 8.5h3v4h-3zM6.5 8.5h3v4h-3zM8 5.5v3",
+  usage: "M2.5 13.5h11M4 13.5V9.5M7 13.5V6M10 13.5v-5M13 13.5V3",
+  idle: "M8 2.5a5.5 5.5 0 1 0 0 11 5.5 5.5 0 0 0 0-11zM6.5 6v4M9.5 6v4",
   health: "M2 8h3l1.5-4 3 8L11 8h3",
   fold: "M9.5 4.5L6 8l3.5 3.5",
   unfold: "M6.5 4.5L10 8l-3.5 3.5",

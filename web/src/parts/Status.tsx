@@ -15,6 +15,8 @@ const TONES: Readonly<Record<string, Tone>> = {
   restarting: "wait",
   succeeded: "done",
   completed: "done",
+  finished: "done",
+  deleted: "done",
   draining: "wait",
   containercreating: "wait",
   podinitializing: "wait",

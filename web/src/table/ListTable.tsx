@@ -24,7 +24,8 @@ interface Props<Row> {
   columns: readonly Column<Row>[];
   rowKey: (row: Row) => string;
   selected?: string | null;
-  onOpen: (row: Row) => void;
+  /** Absent: rows have no panel; keys move between them all the same. */
+  onOpen?: (row: Row) => void;
   /** Rows below rows: only those of the first level are counted as rows of the list. */
   tree?: TreeRows<Row>;
   /** Text if nothing matches the filters, and text if there are no rows at all. */
@@ -67,7 +68,7 @@ export function ListTable<Row>({ name, slug, title, path, command, asked, asking
                 sort={parseSort(asking.get("sort"))}
                 onSort={(sort) => set({ sort: renderSort(sort), page: null })}
                 {...(selected === undefined ? {} : { selected })}
-                onOpen={onOpen}
+                {...(onOpen ? { onOpen } : { walkable: true })}
                 offset={(paging.page - 1) * paging.size}
                 total={list.total + (tree ? list.items.filter((row) => tree.levelOf(row) > 1).length : 0)}
                 {...(tree && { tree })}

@@ -22,7 +22,7 @@ export interface Column<Row> {
   readonly drawn?: boolean;
   /** 0..1, drawn as a hairline under the number; `null` = none. */
   readonly bar?: (row: Row) => number | null;
-  readonly barTone?: "teal" | "blue";
+  readonly barTone?: "teal" | "blue" | "amber";
 }
 
 export type Density = "normal" | "compact";

@@ -41,6 +41,8 @@ from fairlead.settings import (
 from fairlead.wire.names import FLUID_DATASETS, FLUID_GROUP, PEOPLE_GROUP, QUOTA_PLURAL, USERS
 
 SLOW_SECONDS: Final = 1.0
+RECORDED_SECONDS: Final = 120.0
+"""A recorder writes every 10 s (docs/spec/usage.md#recorder)."""
 DATASETS: Final = f"{FLUID_DATASETS}.{FLUID_GROUP}"
 PEOPLE: Final = f"{USERS}.{PEOPLE_GROUP}"
 NAMED: Final = 5
@@ -60,6 +62,7 @@ AFFECTED_CONTENT: Final = {
     "fluid": "datasets and their caches",
     "helm": "installing and upgrading components",
     "store": "signing in, every write and the audit",
+    "usage-recorder": "usage, cost, idle GPUs, and the cluster as it was",
     "clock-skew": "times in the log of the console, and when its certificates expire",
     "base-url": "links, copied addresses and the event stream",
 }
@@ -91,15 +94,26 @@ SETTINGS: Final = {
     "job-kinds": "install an operator, such as training-operator or mpi-operator",
     "fluid": "install Fluid",
     "store": "set --prometheus URL to keep series longer than the process",
+    "usage-recorder": "start fairlead usage-recorder with the store of the console",
     "clock-skew": "synchronize the clocks of both machines with NTP",
 }
+
+
+class LedgerLook(Struct, frozen=True):
+    """What the ledger shows of its recorder. `seconds`: age of the newest record, None = there is
+    none. `gaps`: times without a recorder. `failure`: why the ledger could not be read.
+    """
+
+    seconds: float | None = None
+    gaps: int = 0
+    failure: str = ""
 
 
 class HealthFacts(Struct, frozen=True):
     """The observations. `snapshot` contains the source of GPU telemetry; `nodes`: nodes with GPUs.
 
     `looks` None: there is no API server (a saved snapshot). `history_seconds`: span of the built-in
-    history. `store`: None = the console has none, because users do not sign in.
+    history. `store`, `ledger`: None = the console has none, because users do not sign in.
     """
 
     snapshot: ClusterSnapshot
@@ -109,6 +123,7 @@ class HealthFacts(Struct, frozen=True):
     history_seconds: float
     base_path: str
     store: ServerLook | None = None
+    ledger: LedgerLook | None = None
 
 
 class _Found(Struct, frozen=True):
@@ -561,6 +576,32 @@ def _store(facts: HealthFacts) -> _Found:
     )
 
 
+def _usage_recorder(facts: HealthFacts) -> _Found:
+    look = facts.ledger
+    if look is None:
+        text = "this console has no store, and so no usage ledger"
+        return _Found("off", [Sentence("health-no-ledger", {}, text)], is_settable=False)
+    if look.failure:
+        return _Found("warn", [_failure_of(look.failure)], is_settable=False)
+    if look.seconds is None:
+        text = "no usage recorder has written to this store"
+        return _Found("off", [Sentence("health-unrecorded", {}, text)])
+    seconds = round(look.seconds)
+    if look.seconds > RECORDED_SECONDS:
+        text = f"the newest record of usage is {seconds} s old: no usage recorder writes"
+        return _Found("fail", [Sentence("health-recorder-away", {"seconds": seconds}, text)])
+    text = f"the newest record of usage is {seconds} s old"
+    sentences = [Sentence("health-recorded", {"seconds": seconds}, text)]
+    if look.gaps:
+        text = f"{counted(look.gaps, 'time')} in the ledger without a recorder"
+        sentences.append(Sentence("health-gaps", {"n": look.gaps}, text))
+    return _Found("ok", sentences)
+
+
+def _failure_of(message: str) -> Sentence:
+    return Sentence("health-failure", {"message": message}, message)
+
+
 def _clock_skew(facts: HealthFacts) -> _Found:
     if facts.is_simulated:
         return _Found(
@@ -622,6 +663,7 @@ _JUDGES: Final[Mapping[str, Callable[[HealthFacts], _Found]]] = {
     "fluid": _fluid,
     "helm": _helm,
     "store": _store,
+    "usage-recorder": _usage_recorder,
     "clock-skew": _clock_skew,
     "base-url": _base_url,
 }

@@ -165,6 +165,7 @@ def job_row(
         created_at=timestamp(job.created_at),
         started_at=timestamp(job.started_at),
         finished_at=timestamp(job.finished_at),
+        deleted_at=None,
         instances=_counts(job, pods, silent),
         nodes=sorted({pod.node for pod in pods if pod.is_holding}),
         gpu_seconds=None,
@@ -349,6 +350,11 @@ def _counts(job: Job, pods: Sequence[Pod], silent: Collection[str]) -> InstanceC
 
 
 def job_entry(row: JobRow, job: Job) -> Entry[JobRow]:
+    return job_entry_of(row, job.labels)
+
+
+def job_entry_of(row: JobRow, job_labels: Mapping[str, str]) -> Entry[JobRow]:
+    """What finds this row: its words, the labels of its object, and the values of its filters."""
     words = [
         row.namespace,
         row.name,
@@ -359,7 +365,7 @@ def job_entry(row: JobRow, job: Job) -> Entry[JobRow]:
         row.quota_path,
         *row.nodes,
     ]
-    labels = [f"{key}:{value}" for key, value in job.labels.items()]
+    labels = [f"{key}:{value}" for key, value in job_labels.items()]
     answers = {
         "job_namespace": lowered(row.namespace),
         "job_type": lowered(row.type),
@@ -367,5 +373,6 @@ def job_entry(row: JobRow, job: Job) -> Entry[JobRow]:
         "job_status": lowered(row.status, row.state),
         "user": lowered(row.user),
         "leaf": lowered(row.quota_path),
+        "deleted": ("no" if row.live else "yes",),
     }
     return Entry(row, "\n".join((*words, *labels)).lower(), answers)

@@ -97,7 +97,8 @@ def refusal_of(error: Exception) -> Refused:
     if isinstance(error, ChangedMeanwhile):
         return Refused(409, error.what, error.hint)
     if isinstance(error, StoreDown):
-        return Refused(503, f"{error.system}: {error.what}", error.hint)
+        # Not `not-ready`: pages that need no store go on.
+        return Refused(503, f"{error.system}: {error.what}", error.hint, code="store-down")
     if isinstance(error, OutsideError):
         return Refused(502, f"{error.system}: {error.what}", error.hint)
     return Refused(

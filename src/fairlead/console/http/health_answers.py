@@ -10,18 +10,27 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from fairlead.console.boards.health import HealthFacts
+from fairlead.console.boards.health import HealthFacts, LedgerLook
 from fairlead.console.http.board_states import BoardStates
 from fairlead.console.http.kept_answers import KeptAnswers
 from fairlead.errors import StoreDown
 from fairlead.model.dependency import DependencyLooks, ServerLook
 from fairlead.model.records.rows import StoreFacts
+from fairlead.model.usage.ledger import LedgerBounds
 from fairlead.ports import Dependencies, Ports
 
 KEPT_SECONDS: Final = 10.0
 StoreQuestion = Callable[[], Awaitable[StoreFacts]]
+LedgerQuestion = Callable[[], Awaitable[LedgerBounds]]
 PATIENCE_SECONDS: Final = 5.0
 """A server that takes longer counts as one that does not answer, until it does."""
+
+
+async def _look_at_ledger(ledger: LedgerQuestion) -> LedgerBounds | StoreDown:
+    try:
+        return await ledger()
+    except StoreDown as error:
+        return error
 
 
 class HealthAnswers:
@@ -34,6 +43,9 @@ class HealthAnswers:
         self._answers: KeptAnswers[str, DependencyLooks] = KeptAnswers(
             KEPT_SECONDS, patience, clock=clock
         )
+        self._ledger: KeptAnswers[str, LedgerBounds | StoreDown] = KeptAnswers(
+            KEPT_SECONDS, patience, clock=clock
+        )
         self._store: KeptAnswers[str, ServerLook] = KeptAnswers(KEPT_SECONDS, patience, clock=clock)
 
     async def facts(
@@ -43,6 +55,7 @@ class HealthAnswers:
         history_seconds: float,
         base_path: str,
         store: StoreQuestion | None = None,
+        ledger: LedgerQuestion | None = None,
     ) -> HealthFacts:
         """What the page is judged from. Before the caches are filled nodes are not known."""
         looks = (
@@ -64,7 +77,23 @@ class HealthAnswers:
             history_seconds=history_seconds,
             base_path=base_path,
             store=None if store is None else await self.store_look(store),
+            ledger=None if ledger is None else await self.ledger_look(ledger, world),
         )
+
+    async def ledger_look(self, ledger: LedgerQuestion, world: Ports) -> LedgerLook:
+        """How old the newest record is, by the clock of the cluster; a simulated one may run
+        faster, and its seconds count accordingly.
+        """
+        found = await self._ledger.of("ledger", lambda: _look_at_ledger(ledger))
+        if found is None:
+            return LedgerLook(failure=f"the store has not answered for {self._store.patience:g} s")
+        if isinstance(found, StoreDown):
+            return LedgerLook(failure=found.what)
+        if not found.heartbeat:
+            return LedgerLook()
+        speed = max(1.0, float(getattr(world.clock, "speed", 1.0)))
+        age = max(0.0, world.clock.now() - found.heartbeat / 1000) / speed
+        return LedgerLook(age, len(found.gaps))
 
     async def store_look(self, store: StoreQuestion) -> ServerLook:
         """What the store answered lately."""

@@ -73,6 +73,7 @@ from fairlead.console.pages.session import (
     SignInMethods,
     SignInOrder,
 )
+from fairlead.console.pages.usage.days import UsageDays
 from fairlead.console.pages.usage.past import PastTimes
 from fairlead.console.pages.usage.prices import PriceList, PriceOrder, PricePreview, PriceWritten
 from fairlead.console.pages.usage.report import MonthReport
@@ -194,7 +195,10 @@ ERROR_TEXTS: Final = {
     422: "`invalid`: `fields` has all that is wrong with the body.",
     429: "`rate-limited`: too many event streams or logs are open, or signing in failed too often.",
     502: "`outside-failed`: the API server, Prometheus or the OIDC provider did not answer.",
-    503: "`not-ready`: the caches are not filled yet; nothing partial is shown.",
+    503: (
+        "`not-ready`: the caches are not filled yet; nothing partial is shown. `store-down`: the "
+        "store does not answer; routes that need none go on."
+    ),
     504: "`outside-timeout`: Prometheus, the API server or another one took longer than 10 s.",
 }
 
@@ -265,6 +269,9 @@ JOB_FILTERS: Final = (
     ),
     Parameter("user", "User who submitted it.", repeated=True),
     Parameter("leaf", "Path of the quota leaf.", repeated=True),
+    Parameter(
+        "deleted", "`yes`: deleted jobs of the last 400 days, from the ledger (default `no`)."
+    ),
 )
 SERVING_FILTERS: Final = (
     Parameter("namespace", "Namespace.", repeated=True),
@@ -1022,6 +1029,19 @@ ENDPOINTS: Final = (
         ),
         errors=USAGE_ERRORS,
         example="/usage?by=leaf&period=7d",
+    ),
+    Endpoint(
+        "usage_days",
+        "/usage/days",
+        "GPU-hours of each billing day of a period: of the rows with most, and of their use",
+        UsageDays,
+        _USAGE,
+        parameters=(
+            Parameter("by", "user (default), namespace, leaf, job or model."),
+            *PERIOD_PARAMETERS,
+        ),
+        errors=USAGE_ERRORS,
+        example="/usage/days?by=leaf&period=7d",
     ),
     Endpoint(
         "idle",

@@ -38,7 +38,8 @@ class InstanceCounts(Json, frozen=True):
 
 
 class JobRow(Json, frozen=True):
-    """`live`: the object still exists. `held_seconds`: since the first pod of those that hold
+    """`live`: the object still exists; a job that was deleted is shown from the ledger, with
+    `deleted_at`. `held_seconds`: since the first pod of those that hold
     something was bound, null while none does; a job may have waited long before. `waiting`: of a
     pending job, and of one that restarts while none of its pods runs. `gpu_memory_used_of_mib`: its
     memory on the cards that report its use.
@@ -68,6 +69,7 @@ class JobRow(Json, frozen=True):
     created_at: Timestamp | None
     started_at: Timestamp | None
     finished_at: Timestamp | None
+    deleted_at: Timestamp | None
     instances: InstanceCounts
     nodes: list[str]
     gpu_seconds: float | None
@@ -89,7 +91,7 @@ class JobList(ListAnswer, frozen=True):
 class Instance(Json, frozen=True):
     """One pod of the job. `age_seconds` is the instance's own.
 
-    First start to last finish, or waiting since it was made.
+    First start to last finish, or waiting since it was made. `restarts`: null of a deleted job.
     """
 
     name: str
@@ -104,7 +106,7 @@ class Instance(Json, frozen=True):
     gpu_memory_used_mib: float | None
     gpu_memory_used_of_mib: float | None
     gpu_util_percent: float | None
-    restarts: int
+    restarts: int | None
     age_seconds: int
     is_chief: bool
     waiting: Waiting | None

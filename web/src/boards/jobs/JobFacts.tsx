@@ -49,7 +49,7 @@ function Summary({ detail, wide }: { detail: JobDetail; wide: boolean }) {
       <dt>{t("col.jobStatus")}</dt>
       <dd>
         <Status word={j.status} suffix={j.state.toLowerCase() === j.status.toLowerCase() ? "" : ` · ${j.state}`} />
-        {!j.live && <span className="dim"> · {t("job.deleted")}</span>}
+        {!j.live && j.status !== "Deleted" && <span className="dim"> · {t("job.deleted")}</span>}
       </dd>
       <dt>{t("col.jobType")}</dt>
       <dd className="mono">

@@ -2,6 +2,7 @@
 import { useMemo } from "react";
 import { useJob } from "../../api/queries";
 import { ChartPageProvider } from "../../charts/page";
+import { exactTime, parseTime } from "../../format/format";
 import { useWords } from "../../i18n/locale";
 import { PageHead } from "../../parts/PageHead";
 import { Gone, isGone } from "../../parts/Gone";
@@ -30,9 +31,14 @@ export function JobPage({ id }: { id: JobId }) {
       <main className="page" data-testid="page-job" data-gone={gone}>
         <PageHead title={name} of={{ kind: "job", namespace, type, name, live: !gone && (asked.data?.job.live ?? true), waits: Boolean(asked.data?.job.waiting), hasPods: asked.data?.instances.length !== 0 }} before={crumb} answer={gone ? undefined : asked.data} sentence={!gone && asked.data ? jobSentence(asked.data.job) : undefined} onRefresh={() => void asked.refetch()} />
         <Gone asked={asked} kind="job" />
+        {!gone && asked.data?.job.live === false && (
+          <div className="banner" role="status" data-testid="job-of-ledger">
+            <span>{t("jobs.fromLedger", { at: exactTime(parseTime(asked.data.job.deletedAt)) })}</span>
+          </div>
+        )}
         <Warnings of={[asked.data?.warnings]} />
         {!gone && <FailedRefresh asked={[asked]} />}
-        {!gone && asked.data && <JobActions id={id} job={asked.data.job} />}
+        {!gone && asked.data?.job.live && <JobActions id={id} job={asked.data.job} />}
         <JobFacts id={id} wide />
         {asked.data && <LifeBar life={asked.data.life} />}
         {asked.data && <JobTabs id={id} detail={asked.data} filters={filters} />}

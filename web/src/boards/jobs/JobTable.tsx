@@ -4,7 +4,7 @@ import type { JobList, JobRow } from "../../api/types";
 import { useWords } from "../../i18n/locale";
 import { ListTable } from "../../table/ListTable";
 import type { Kept } from "../../table/useKept";
-import { jobColumns, jobKey } from "./columns";
+import { jobColumns, jobRowKey } from "./columns";
 
 interface Props {
   slug: string;
@@ -20,5 +20,5 @@ interface Props {
 export function JobTable({ none, ...list }: Props) {
   const words = useWords();
   const columns = useMemo(() => jobColumns(words), [words]);
-  return <ListTable<JobRow> name="jobs" path="/jobs" command="jobs" columns={columns} rowKey={jobKey} noneMatch={words.t("jobs.noneMatch")} none={none} {...list} />;
+  return <ListTable<JobRow> name="jobs" path="/jobs" command="jobs" columns={columns} rowKey={jobRowKey} noneMatch={words.t("jobs.noneMatch")} none={none} {...list} />;
 }

@@ -13,27 +13,31 @@ import type { JobId } from "./JobsBoard";
 import { areEventsKnown, hasRun } from "./sentence";
 
 const LogPanel = lazy(() => import("./logs/LogPanel").then((m) => ({ default: m.LogPanel })));
+const JobCost = lazy(() => import("./JobCost").then((m) => ({ default: m.JobCost })));
 const ManifestPanel = lazy(() => import("./ManifestPanel").then((m) => ({ default: m.ManifestPanel })));
 
-const TABS = ["instances", "events", "logs", "charts", "yaml", "why"] as const;
+const TABS = ["instances", "events", "logs", "charts", "yaml", "cost", "why"] as const;
+/** What the ledger has of a job that was deleted. */
+const KEPT: readonly Tab[] = ["instances", "cost", "yaml"];
 type Tab = (typeof TABS)[number];
-const WORDS: Record<Tab, MessageKey> = { instances: "job.instances", events: "job.events", logs: "job.logs", charts: "chart.charts", yaml: "job.yaml", why: "job.why" };
+const WORDS: Record<Tab, MessageKey> = { instances: "job.instances", events: "job.events", logs: "job.logs", charts: "chart.charts", yaml: "job.yaml", cost: "cost.title", why: "job.why" };
 
 export function JobTabs({ id, detail, filters }: { id: JobId; detail: JobDetail; filters: URLSearchParams }) {
   const { t } = useWords();
   const [params, set] = useQueryState();
   const list = useRef<HTMLDivElement>(null);
   const asked = params.get("tab");
-  const tab = TABS.find((each) => each === asked) ?? "instances";
+  const tabs = detail.job.live ? TABS : KEPT;
+  const tab = tabs.find((each) => each === asked) ?? "instances";
   const step = (by: number) => {
-    const next = TABS[(TABS.indexOf(tab) + by + TABS.length) % TABS.length] as Tab;
+    const next = tabs[(tabs.indexOf(tab) + by + tabs.length) % tabs.length] as Tab;
     set({ tab: next }, "replace");
     list.current?.querySelector<HTMLElement>(`[data-tab="${next}"]`)?.focus();
   };
   return (
     <section data-testid="job-tabs">
       <div className="tabs" role="tablist" aria-label={t("job.tabs")} ref={list}>
-        {TABS.map((each) => (
+        {tabs.map((each) => (
           <button
             key={each}
             type="button"
@@ -68,6 +72,7 @@ function TabBody({ tab, id, detail, filters }: { tab: Tab; id: JobId; detail: Jo
   const { t } = useWords();
   if (tab === "logs") return <LogPanel id={id} />;
   if (tab === "yaml") return <ManifestPanel id={id} />;
+  if (tab === "cost") return <JobCost id={id} />;
   if (tab === "events") return detail.events.length > 0 ? <EventList events={detail.events} /> : <Empty why={t(areEventsKnown(detail) ? "job.noEvents" : "job.eventsUnread")} />;
   if (tab === "why") return detail.job.waiting ? <WhyItWaits waiting={detail.job.waiting} /> : <p data-testid="waits-not">{t("job.waitsNot")}</p>;
   if (tab === "charts") return hasRun(detail.job) ? <JobCharts filters={filters} /> : <p className="dim" data-testid="never-ran">{t("job.neverRan")}</p>;

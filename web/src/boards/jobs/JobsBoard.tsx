@@ -6,6 +6,7 @@ import { Command } from "../../parts/Copy";
 import { FIRST_JOB } from "../../commands/commands";
 import { useWords, type Words } from "../../i18n/locale";
 import { isMessageKey } from "../../i18n/translate";
+import { Choices } from "../../parts/Choices";
 import { PageHead } from "../../parts/PageHead";
 import { SidePanel } from "../../parts/SidePanel";
 import { Empty, FailedRefresh, Warnings } from "../../parts/States";
@@ -20,7 +21,7 @@ import { JobCharts } from "./JobCharts";
 import { JobFacts } from "./JobFacts";
 import { JobTable } from "./JobTable";
 
-const FILTERS = ["job_namespace", "job_type", "job_name", "job_status", "user", "leaf", "q"] as const;
+const FILTERS = ["job_namespace", "job_type", "job_name", "job_status", "user", "leaf", "deleted", "q"] as const;
 const ASKED = [...FILTERS, "sort"] as const;
 const STATUSES = ["Running", "Pending", "Succeeded", "Failed"] as const;
 
@@ -58,6 +59,16 @@ export function JobsBoard() {
           <Choice name="job_status" choices={STATUSES} nameOf={wordOf} params={params} set={set} width={144} />
           <Choice name="user" label={t("col.user")} choices={facets?.["user"] ?? []} params={params} set={set} width={98} />
           <Choice name="leaf" label={t("col.quotaPath")} choices={facets?.["leaf"] ?? []} params={params} set={set} width={136} />
+          <Choices
+            name="deleted"
+            label={t("jobs.which")}
+            value={params.get("deleted") === "yes" ? "yes" : ""}
+            choices={[
+              { value: "", word: t("jobs.existing") },
+              { value: "yes", word: t("jobs.deletedOnly") },
+            ]}
+            onChoose={(deleted) => set({ deleted, page: null, open: null })}
+          />
           <div className="end">
             <SubmitLink />
             <SearchFilter params={params} set={set} placeholder={t("jobs.search")} />

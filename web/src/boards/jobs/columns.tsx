@@ -16,6 +16,9 @@ const hours = (seconds: number | null): string => (seconds === null ? UNKNOWN : 
 
 export const jobKey = (job: Pick<JobRow, "namespace" | "type" | "name">): string => `${job.namespace}/${job.type}/${job.name}`;
 
+/** Deleted jobs may have one name. */
+export const jobRowKey = (job: Pick<JobRow, "namespace" | "type" | "name" | "uid" | "live">): string => (job.live ? jobKey(job) : `${jobKey(job)} ${job.uid}`);
+
 /** It asks for memory of shared cards, and for no whole one. */
 export const shares = (job: Pick<JobRow, "gpusRequested" | "gpuMemoryRequestedMiB">): boolean => job.gpusRequested === 0 && job.gpuMemoryRequestedMiB !== null;
 

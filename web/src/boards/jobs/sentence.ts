@@ -3,7 +3,7 @@ import type { JobDetail, JobRow, Sentence } from "../../api/types";
 import { duration, memory } from "../../format/format";
 import { shares } from "./columns";
 
-const CODES: Readonly<Record<string, string>> = { Running: "job-running", Pending: "job-pending", Succeeded: "job-succeeded", Failed: "job-failed" };
+const CODES: Readonly<Record<string, string>> = { Running: "job-running", Pending: "job-pending", Succeeded: "job-succeeded", Failed: "job-failed", Deleted: "job-deleted" };
 
 /** Whether an instance of it can have left a sample: none has where the job never began and none runs. */
 export const hasRun = ({ startedAt, instances: i }: JobRow): boolean => startedAt !== null || i.running + i.unknown + i.succeeded + i.failed > 0;

@@ -1,8 +1,8 @@
 // The Quota board: one table per resource in the server's order, each row with its bar: used, guaranteed, borrowed, limit.
 import { useMemo } from "react";
-import { useQuota } from "../../api/queries";
+import { useQuota, useUsage } from "../../api/queries";
 import type { QuotaAnswer, QuotaRow } from "../../api/types";
-import { amount, amountUnit, count } from "../../format/format";
+import { amount, amountUnit, count, heldHours } from "../../format/format";
 import { useWords, type Words } from "../../i18n/locale";
 import { unitWord } from "../../i18n/units";
 import { PageHead } from "../../parts/PageHead";
@@ -18,6 +18,7 @@ import { Choice, SearchFilter } from "../../table/Filters";
 import { TableTools } from "../../table/TableTools";
 import { Faults } from "./Faults";
 import { FirstTree } from "./FirstTree";
+import { type HeldHours, heldOf, hoursOf, hoursUnit } from "./hours";
 import { Bar } from "./QuotaBar";
 import { isNothing, minText, minWords, type QuotaLine, quotaLines, shortName } from "./rows";
 import { TreePanel } from "./TreeGrid";
@@ -30,6 +31,8 @@ const ALL_ROWS = "500";
 const NO_LIMIT = "N/A";
 const MAX_ROWS = 10;
 const HEAD_HEIGHT = 44;
+/** Hours of the past, beside the present. */
+const HOURS_OF = new URLSearchParams({ period: "30d", by: "leaf", size: ALL_ROWS });
 
 export function QuotaBoard() {
   const { t } = useWords();
@@ -81,6 +84,9 @@ function QuotaBones() {
 function QuotaTables({ answer, asking, view, filtered, clear }: { answer: QuotaAnswer; asking: URLSearchParams; view: TableView; filtered: boolean; clear: () => void }) {
   const { t } = useWords();
   const set = useQueryState()[1];
+  // A console without a ledger answers 404: then there is no such column.
+  const ledger = useUsage(HOURS_OF).data;
+  const hours = useMemo(() => (ledger ? hoursOf(ledger.items) : null), [ledger]);
   if (answer.items.length === 0) {
     return (
       <section className="panel">
@@ -106,7 +112,7 @@ function QuotaTables({ answer, asking, view, filtered, clear }: { answer: QuotaA
       <BarLegend />
       <TreePanel onLeaf={(path) => set({ leaf: path, open: null })} />
       {answer.resources.map((resource) => (
-        <QuotaTable key={resource} resource={resource} answer={answer} asking={asking} view={view} />
+        <QuotaTable key={resource} resource={resource} answer={answer} asking={asking} view={view} hours={hours} />
       ))}
       <UserUse answer={answer} />
     </>
@@ -146,7 +152,7 @@ function useRows(answer: QuotaAnswer, params: URLSearchParams, inSight: boolean)
   return whole || !own ? { rows: answer.items, total: 0 } : { rows: own.items, total: own.total };
 }
 
-function QuotaTable({ resource, answer, asking, view }: { resource: string; answer: QuotaAnswer; asking: URLSearchParams; view: TableView }) {
+function QuotaTable({ resource, answer, asking, view, hours }: { resource: string; answer: QuotaAnswer; asking: URLSearchParams; view: TableView; hours: HeldHours | null }) {
   const { t } = useWords();
   const [ref, inSight] = useInSight();
   const params = useMemo(() => {
@@ -158,7 +164,7 @@ function QuotaTable({ resource, answer, asking, view }: { resource: string; answ
   const lines = useMemo(() => quotaLines(rows, resource), [rows, resource]);
   const unit = lines[0]?.row.unit ?? "count";
   const isOver = lines.some((line) => line.row.overMax > 0);
-  const columns = useMemo(() => quotaColumns(t, unit, isOver), [t, unit, isOver]);
+  const columns = useMemo(() => quotaColumns(t, unit, isOver, hours && hoursUnit(resource) ? { of: hours, resource } : null), [t, unit, isOver, hours, resource]);
   const shown = new Set(lines.map((line) => line.row.path)).size;
   const [query, set] = useQueryState();
   const unfolded = query.getAll("unfold");
@@ -206,8 +212,13 @@ function QuotaTable({ resource, answer, asking, view }: { resource: string; answ
   );
 }
 
-/** `isOver`: a node uses more than its max. */
-export function quotaColumns(t: Words["t"], unit: string, isOver: boolean): Column<QuotaLine>[] {
+interface Held {
+  readonly of: HeldHours;
+  readonly resource: string;
+}
+
+/** `isOver`: a node uses more than its max. `held`: hours of the last 30 days; `null` without a ledger. */
+export function quotaColumns(t: Words["t"], unit: string, isOver: boolean, held: Held | null = null): Column<QuotaLine>[] {
   const shown = unitWord(amountUnit(unit), t);
   const own = (line: QuotaLine, value: number | null) => (line.namespace === null ? amount(unit, value) : "");
   const head = { unit: shown, number: true, unsortable: true };
@@ -219,6 +230,7 @@ export function quotaColumns(t: Words["t"], unit: string, isOver: boolean): Colu
     { ...head, key: "min", head: t("col.min"), width: 84, title: (l) => minWords(unit, l.row.min, l.row.minWritten, t), cell: (l) => minText(unit, l.row.min, l.row.minWritten) },
     { ...head, key: "used", head: t("col.used"), width: isOver ? OVER_WIDTH : 92, title: (l) => lostWords(l, t), cell: (l) => <UsedAmount text={usedText(unit, l)} unit={unit} over={l.namespace === null ? l.row.overMax : 0} t={t} /> },
     { key: "bar", head: t("col.bar"), width: 170, drawn: true, unsortable: true, cell: (l) => (l.namespace === null ? <Bar of={l.row} t={t} /> : "") },
+    ...(held ? [hoursColumn(t, held)] : []),
     { ...head, key: "borrowed", head: t("col.borrowed"), width: 84, cell: (l) => own(l, l.row.borrowed) },
     { key: "waitingPods", head: t("col.waitingPods"), width: 84, number: true, unsortable: true, cell: (l) => (l.namespace === null ? count(l.row.waitingPods) : "") },
     { key: "waitingJobs", head: t("col.waitingJobs"), width: 76, number: true, unsortable: true, optional: true, cell: (l) => (l.namespace === null ? count(l.row.waitingJobs) : "") },
@@ -227,6 +239,12 @@ export function quotaColumns(t: Words["t"], unit: string, isOver: boolean): Colu
     { ...head, key: "lost", head: t("col.lost"), width: 84, optional: true, cell: (l) => own(l, l.row.lost) },
     { ...head, key: "lent", head: t("col.lent"), width: 100, optional: true, cell: (l) => own(l, l.row.lent) },
   ];
+}
+
+function hoursColumn(t: Words["t"], { of, resource }: Held): Column<QuotaLine> {
+  const hours = (line: QuotaLine) => (line.namespace === null ? heldOf(of, line.row.path, resource) : null);
+  const words = (line: QuotaLine) => t("quota.hoursTitle", { resource, hours: heldHours(hours(line)) });
+  return { key: "hours", head: t("quota.hours"), unit: hoursUnit(resource), width: 96, number: true, unsortable: true, title: (line) => (line.namespace === null ? words(line) : ""), cell: (line) => (line.namespace === null ? heldHours(hours(line)) : "") };
 }
 
 const usedText = (unit: string, line: QuotaLine): string => (hasLost(line) ? `${amount(unit, line.used)} +${amount(unit, line.row.lost)}` : amount(unit, line.used));

@@ -13,6 +13,17 @@ from starlette.responses import Response
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.job_files import instance_logs
 from fairlead.console.boards.notices import warnings_beside
+from fairlead.console.boards.rows import RowSet
+from fairlead.console.boards.usage.past_jobs import (
+    PastJob,
+    past_instances,
+    past_job,
+    past_job_row,
+    past_job_rows,
+    past_jobs,
+    past_jobs_sentence,
+    past_life,
+)
 from fairlead.console.http.answers import Refused, json_answer
 from fairlead.console.http.job_event_answers import Answer as EventsOrWarning
 from fairlead.console.http.job_event_answers import unread_events
@@ -22,6 +33,7 @@ from fairlead.console.http.routes.console import (
     from_api_server,
     job_forms,
     states_of,
+    usage_ledger,
     while_allowed,
 )
 from fairlead.console.http.routes.rows import list_answer
@@ -38,10 +50,12 @@ from fairlead.console.pages.jobs import (
     JobEvents,
     JobList,
     JobManifest,
+    JobRow,
     JobWhy,
 )
 from fairlead.console.pages.serving.jobs import ServingList
 from fairlead.console.pages.writing.jobs import JobClone, JobForm, JobFormList
+from fairlead.errors import UserError
 from fairlead.model.actions import Manifest
 from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.jobs.job import Job
@@ -54,17 +68,28 @@ from fairlead.wire.files.shown_manifest import shown_manifest
 
 async def jobs(console: Console, request: Request, endpoint: Endpoint) -> Response:
     board_state = await states_of(console, request).latest("jobs", "jobs_sentence")
+    rows, sentence = board_state.jobs, board_state.jobs_sentence
+    if _asks_for_deleted(request):
+        rows = await _deleted_jobs(console, request)
+        sentence = past_jobs_sentence([entry.row for entry in rows.entries])
     more = {"missing_types": board_state.missing_types}
-    return list_answer(
-        request,
-        endpoint,
-        board_state,
-        board_state.jobs,
-        board_state.jobs_sentence,
-        JobList,
-        "jobs",
-        more,
-    )
+    return list_answer(request, endpoint, board_state, rows, sentence, JobList, "jobs", more)
+
+
+def _asks_for_deleted(request: Request) -> bool:
+    """Raises UserError for a word other than `yes` and `no`."""
+    word = request.query_params.get("deleted", "")
+    if word.lower() not in ("", "yes", "no"):
+        raise UserError(f"`deleted` is `{word[:40]}`", "give `yes`, or `no`, which is the default")
+    return word.lower() == "yes"
+
+
+async def _deleted_jobs(console: Console, request: Request) -> RowSet[JobRow]:
+    now, reach = console.now_ms(), reach_of(subject_of(request))
+    namespaces = None if reach is None else reach.namespaces
+    records = await past_jobs(usage_ledger(console), now, namespaces)
+    # In a thread: 400 days may have many jobs.
+    return await asyncio.to_thread(past_job_rows, records, now)
 
 
 async def job_types(console: Console, request: Request, endpoint: Endpoint) -> Response:
@@ -115,10 +140,52 @@ async def job_why(console: Console, request: Request, endpoint: Endpoint) -> Res
 
 
 async def job_manifest(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    _, each, found = await named_job(console, request)
+    try:
+        _, each, found = await named_job(console, request)
+    except Refused as refused:
+        return json_answer(request, await _past_manifest(console, request, refused))
     manifest = await _own_manifest(console, request, each.job)
     text, redacted = await asyncio.to_thread(_shown_yaml, manifest)
     return json_answer(request, JobManifest(*_envelope(found), text, redacted))
+
+
+async def _past_manifest(console: Console, request: Request, refused: Refused) -> JobManifest:
+    """The manifest of a deleted job, as the ledger keeps it. Raises `refused` without one."""
+    past = await _past_of(console, request, refused)
+    if not past.record.manifest:
+        raise refused
+    states = await states_of(console, request).latest()
+    # Secret values were removed when it was recorded; the paths are not kept.
+    return JobManifest(*_past_envelope(states), past.record.manifest, [])
+
+
+async def _past_of(console: Console, request: Request, refused: Refused) -> PastJob:
+    """The job in the ledger that the path names. Raises `refused` if it never had one."""
+    ledger = console.ledger
+    if ledger is None or refused.status != 404 or "at" in request.query_params:
+        raise refused
+    namespace, type_, name = _named(request)
+    past = await past_job(ledger, console.now_ms(), namespace, type_, name)
+    if past is None:
+        raise refused
+    return past
+
+
+async def _past_detail(console: Console, request: Request, refused: Refused) -> JobDetail:
+    """What the ledger has of a deleted job. Raises `refused` if it never had one."""
+    past, now = await _past_of(console, request, refused), console.now_ms()
+    states = await states_of(console, request).latest()
+    return JobDetail(
+        *_past_envelope(states),
+        job=past_job_row(past.record, now, past.intervals),
+        life=past_life(past.record),
+        instances=past_instances(past.intervals, now),
+        events=[],
+    )
+
+
+def _past_envelope(board_state: BoardState) -> tuple[str, bool, str, list[Warning]]:
+    return board_state.generated_at, False, board_state.version("jobs"), []
 
 
 async def _own_manifest(console: Console, request: Request, job: Job) -> Manifest:
@@ -166,13 +233,18 @@ async def job_logs(console: Console, request: Request, endpoint: Endpoint) -> Re
     )
 
 
+def _named(request: Request) -> tuple[str, str, str]:
+    namespace, type_, name = (
+        request.path_params[key][:253] for key in ("namespace", "type", "name")
+    )
+    return namespace, type_, name
+
+
 async def named_job(
     console: Console, request: Request
 ) -> tuple[BoardState, JobInstances, JobDetail]:
     """The job that the path names. Refuses (404) a job that does not exist."""
-    namespace, type_, name = (
-        request.path_params[key][:253] for key in ("namespace", "type", "name")
-    )
+    namespace, type_, name = _named(request)
     board_state = await states_of(console, request).latest("instances", "explainer")
     each, found = (
         board_state.job_instances(namespace, type_, name),
@@ -188,8 +260,14 @@ async def named_job(
 
 
 async def _job_with_events(console: Console, request: Request) -> JobDetail:
-    """With all that is kept of it and its pods; what is followed are warnings only."""
-    board_state, each, found = await named_job(console, request)
+    """With all that is kept of it and its pods; what is followed are warnings only.
+
+    A deleted job is shown from the ledger.
+    """
+    try:
+        board_state, each, found = await named_job(console, request)
+    except Refused as refused:
+        return await _past_detail(console, request, refused)
     if console.world.job_files is None or "at" in request.query_params:
         return found
     events: EventsOrWarning

@@ -149,6 +149,7 @@ async def health(console: Console, request: Request, endpoint: Endpoint) -> Resp
         console.history.seconds,
         console.base_path,
         console.desk.store_facts if console.desk is not None else None,
+        console.ledger.ledger_bounds if console.ledger is not None else None,
     )
     rows = await asyncio.to_thread(health_rows, facts)  # of a large cluster every pod is looked at
     now = exact_timestamp(console.world.clock.now())

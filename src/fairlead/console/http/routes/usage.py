@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 
+from fairlead.console.boards.usage.day_bars import usage_days
 from fairlead.console.boards.usage.idle_rows import idle_table
 from fairlead.console.boards.usage.job_cost import job_cost
 from fairlead.console.boards.usage.ledger_reads import Table
@@ -42,6 +43,13 @@ async def usage(console: Console, request: Request, endpoint: Endpoint) -> Respo
         usage_ledger(console), dict(request.query_params), console.now_ms(), _namespaces(request)
     )
     return await _table_answer(request, endpoint, table, UsageList)
+
+
+async def usage_of_days(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    found = await usage_days(
+        usage_ledger(console), dict(request.query_params), console.now_ms(), _namespaces(request)
+    )
+    return json_answer(request, found)
 
 
 async def idle(console: Console, request: Request, endpoint: Endpoint) -> Response:
@@ -107,6 +115,7 @@ async def report(console: Console, request: Request, endpoint: Endpoint) -> Resp
 
 ANSWERS: Final[dict[str, Answering]] = {
     "usage": usage,
+    "usage_days": usage_of_days,
     "idle": idle,
     "prices": prices,
     "job_cost": cost_of_job,
