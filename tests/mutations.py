@@ -67,7 +67,7 @@ MUTATIONS = (
     Mutation(
         "console: a plan of a component has seen nothing",
         COMPONENT_PLANS,
-        "            seen=plan.seen,\n",
+        "                    seen=each.plan.seen,\n",
         "",
         COMPONENTS,
         "stale",
@@ -82,7 +82,7 @@ MUTATIONS = (
     ),
     Mutation(
         "console: a chart in a folder of the server is read",
-        COMPONENT_PLANS,
+        "src/fairlead/console/http/writing/component_orders.py",
         "if order.chart and not order.chart.startswith(_ADDRESSES):",
         "if False:",
         COMPONENTS,
@@ -291,8 +291,8 @@ MUTATIONS = (
     Mutation(
         "operations: a failed wait is undone",
         "src/fairlead/rules/operations/progress.py",
-        "_WAITING_ONLY: Final = (ReadyStep, GoneStep)",
-        "_WAITING_ONLY: Final = ()",
+        "WAITING_ONLY: Final = (ReadyStep, GoneStep, AfterStep)",
+        "WAITING_ONLY: Final = ()",
         "tests/rules/test_operation_progress.py",
     ),
     Mutation(

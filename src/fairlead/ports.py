@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 
@@ -50,6 +50,7 @@ from fairlead.model.devices.page_tally import PageTally
 from fairlead.model.devices.series_names import LocalPod
 from fairlead.model.event import Event
 from fairlead.model.installed.component_facts import ComponentFacts, PlanFacts, WantedComponent
+from fairlead.model.installed.planned_installation import PlannedInstallation
 from fairlead.model.jobs.acceleration import AccelerationFacts, DataUser
 from fairlead.model.jobs.data_details import DataReasons, DataSetFacts
 from fairlead.model.jobs.datasets import FoundData
@@ -410,6 +411,26 @@ class ComponentQuestions(Protocol):
         ...
 
 
+class InstallationPlans(Protocol):
+    """Plans of Fairlead's own installation. Blocking: a server asks in threads.
+
+    Raises OutsideError if the API server does not answer.
+    """
+
+    def plan(self, parts: Mapping[str, bool], values: Mapping[str, Any]) -> PlannedInstallation:
+        """What an upgrade of the installation would write: with these parts (fields of `Parts`) on
+        or off, and these values in the place of its own. Raises UserError for what the installer
+        refuses, and without an installation.
+        """
+        ...
+
+    def console_secret(self) -> ObjectRef:
+        """The Secret in which the installation's console finds passwords. Raises UserError without
+        an installation.
+        """
+        ...
+
+
 class StoreQuestions(Protocol):
     """Databases that a console could use."""
 
@@ -566,6 +587,7 @@ class Ports(Struct, frozen=True):
     `servings`, `data`, `dependencies`, `sign_in`, `writes`, `people`, `operations` and
     `operated` (the objects that operations work on) and `components` in a saved snapshot, which has
     no API server, `helm` where there is no program of that name. `stores`: databases to check.
+    `installation`: plans of Fairlead's own.
     `components` makes a new one for each use, because it remembers which kinds are served.
     """
 
@@ -588,6 +610,7 @@ class Ports(Struct, frozen=True):
     helm: Helm | None = None
     components: Callable[[], ComponentQuestions] | None = None
     stores: StoreQuestions | None = None
+    installation: InstallationPlans | None = None
 
 
 # --- what the scheduler extender asks of a cluster ------------------------------------------------
@@ -656,9 +679,11 @@ class OperationCluster(Protocol):
         ...
 
     async def apply(
-        self, manifest: Manifest, plural: str = "", *, is_forced: bool = False
+        self, manifest: Manifest, plural: str = "", *, is_forced: bool = False, manager: str = ""
     ) -> Manifest:
-        """By server-side apply. Raises ChangedMeanwhile with the fields of other managers."""
+        """By server-side apply; `manager`: as in `ApplyStep`. Raises ChangedMeanwhile with the
+        fields of other managers.
+        """
         ...
 
     async def remove(self, target: ObjectRef) -> None:

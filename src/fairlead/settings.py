@@ -37,6 +37,8 @@ GPU_EXPORTER_PORT_NAME: Final = "metrics"
 
 USERS_NAMESPACE: Final = "kube-ai"
 CONSOLE_POD: Final = "fairlead-console"
+STORE_PASSWORD_KEY: Final = "store-password"
+"""The key of the console's Secret with the password of its database."""
 SIGN_IN_KEY_SECRET: Final = "fairlead-sign-in-key"
 """The Secret with the key of the console's cookies."""
 

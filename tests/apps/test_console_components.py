@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -16,23 +16,30 @@ from tests.rules.components.plans import definition, deployment, facts, new, the
 from fairlead.edge.store.address import store_address
 from fairlead.edge.store.look import StoreLooks
 from fairlead.edge.store.opened import open_store
-from fairlead.errors import OutsideError
+from fairlead.errors import Forbidden, OutsideError, UserError
 from fairlead.model.access import Identity
 from fairlead.model.actions import Manifest, ObjectRef
+from fairlead.model.installation import Parts as InstalledParts
 from fairlead.model.installed.component_facts import (
     ComponentFacts,
+    InstallationFact,
     PlanFacts,
     ProgramWorkload,
     WantedComponent,
 )
+from fairlead.model.installed.finding import Finding, State
+from fairlead.model.installed.planned_installation import PlannedInstallation
 from fairlead.model.operations.component import Component
 from fairlead.model.operations.operation import (
+    AfterStep,
+    ApplyStep,
     HelmRelease,
     HelmStep,
     OperationState,
 )
 from fairlead.model.people.rows import UserRole
 from fairlead.model.records.audit import AuditFilter
+from fairlead.model.records.rows import StoreLook
 
 from .running_console import Page, console
 
@@ -80,6 +87,40 @@ class StillComponents:
         return structs.replace(self.plan, tried=tried, has_helm=self.known.has_helm)
 
 
+class StillInstallation:
+    """`ports.InstallationPlans` of what a test gives it. `failure`: what the installer refuses."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[dict[str, bool], dict[str, Any]]] = []
+        self.failure: UserError | None = None
+
+    def plan(self, parts: Mapping[str, bool], values: Mapping[str, Any]) -> PlannedInstallation:
+        self.asked.append((dict(parts), dict(values)))
+        if self.failure is not None:
+            raise self.failure
+        record = {"metadata": {"name": "fairlead-installation", "namespace": "fairlead-system"}}
+        record |= {"apiVersion": "v1", "kind": "ConfigMap"}
+        return PlannedInstallation(
+            tried=(new(deployment(name="fairlead-quota-controller")),),
+            removed=(),
+            writing=record,
+            complete=record,
+            manager="fairlead-install",
+            findings=(Finding("nodes", State.FAIL, "a node is not ready"),),
+        )
+
+    def console_secret(self) -> ObjectRef:
+        return ObjectRef("v1", "Secret", "fairlead-console", "fairlead-system", plural="secrets")
+
+
+class GoodStores:
+    """`ports.StoreQuestions` of which one database answers."""
+
+    async def look(self, url: str, password: str) -> StoreLook:
+        is_good = password == SECRET
+        return StoreLook(is_good, f"`{url}` answers" if is_good else "wrong password", "look at it")
+
+
 class Sent:
     """A console with Anna and Olga, administrators, and Bob, a researcher."""
 
@@ -88,6 +129,7 @@ class Sent:
         self.components: StillComponents = parts["components"]
         self.records: MemoryRecords = parts["records"]
         self.objects: MemoryObjects = parts["objects"]
+        self.installation: StillInstallation = parts["installation"]
 
     async def __call__(self, who: str, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         return await self.page.ask_as(who, method, path, body)
@@ -100,11 +142,12 @@ class Sent:
 
 
 @asynccontextmanager
-async def sent(tmp_path: Any) -> AsyncIterator[Sent]:
+async def sent(tmp_path: Any, stores: Any = None) -> AsyncIterator[Sent]:
     parts: dict[str, Any] = {
         "components": StillComponents(),
         "records": MemoryRecords(),
         "objects": MemoryObjects(),
+        "installation": StillInstallation(),
     }
     api = FakeSignInApi((ANNA, OLGA, BOB), (group("a"),))
     api.owners["token-of-olga"] = Identity("system:serviceaccount:kube-ai:olga", "uid-olga")
@@ -113,7 +156,9 @@ async def sent(tmp_path: Any) -> AsyncIterator[Sent]:
         still_world(cluster([gpu_node()])),
         components=lambda: parts["components"],
         operations=parts["records"],
-        stores=StoreLooks(),
+        operated=parts["objects"],
+        stores=stores or StoreLooks(),
+        installation=parts["installation"],
     )
     async with console(world, desk=Parts(api).desk(records=store)) as page:
         yield Sent(page, store, parts)
@@ -149,6 +194,8 @@ async def test_a_researcher_gets_nothing_of_it(tmp_path: Any) -> None:
             ("GET", "/components/fluid", None),
             ("POST", "/plans", DEPLOY),
             ("POST", "/plans?dryRun=true", DEPLOY),
+            ("POST", "/plans/together", {"components": [DEPLOY]}),
+            ("POST", "/components/console/store-password", {"url": "postgresql://u@h/d"}),
             ("POST", "/components/console/store-check", {"url": "postgresql://u@h/d"}),
         ]
         for method, path, body in asked:
@@ -305,3 +352,180 @@ async def test_a_database_is_checked_and_its_password_kept_nowhere(tmp_path: Any
         assert not body["ok"] and SECRET not in str(body)
         _, body = await send("anna", "POST", path, {"url": "sqlite:///tmp/x"})
         assert not body["ok"] and "built-in" in body["sentence"]
+
+
+OTHER = {**DEPLOY, "component": "training-operator"}
+BOTH = {"components": [OTHER, DEPLOY]}
+
+
+async def test_several_are_one_plan_and_start_by_one_click(tmp_path: Any) -> None:
+    async with sent(tmp_path) as send:
+        same = {"components": [{**each, "namespace": "mpi"} for each in BOTH["components"]]}
+        status, body = await send("anna", "POST", "/plans/together?dryRun=true", same)
+        assert (status, body["planId"]) == (200, "")
+        # one manifest cannot be of both
+        assert [each["rule"] for each in body["fields"]] == ["together"]
+        assert send.records.by_id == {}
+        order = {"components": [OTHER, {**DEPLOY, "manifests": YAML.replace("mpi-", "my-")}]}
+        status, plan = await send("anna", "POST", "/plans/together", order)
+        assert status == 201, plan
+        assert [each["components"] for each in plan["items"]] == [
+            *(["training-operator"], ["mpi-operator"]),
+        ]
+        assert plan["line"].startswith(
+            "fairlead component deploy training-operator mpi-operator --manifests "
+            "training-operator=training-operator-manifests.yaml"
+        )
+        last = send.records.by_id[plan["planId"]]
+        (first,) = [each for each in send.records.by_id.values() if each.id != last.id]
+        assert last.subject == "component/mpi-operator"
+        assert last.steps[0].work == AfterStep(first.id, first.subject)
+        assert {each.state for each in (first, last)} == {OperationState.PLANNED}
+        assert (await send("olga", "POST", "/operations", {"planId": last.id}))[0] == 404
+        status, begun = await send("anna", "POST", "/operations", {"planId": last.id})
+        assert (status, begun) == (202, {"operation": last.id})
+        assert {each.state for each in send.records.by_id.values()} == {OperationState.RUNNING}
+        _, body = await send("anna", "GET", "/components")
+        states = {each["id"]: each["state"] for each in body["items"]}
+        assert (states["mpi-operator"], states["training-operator"]) == ("Installing",) * 2
+
+
+async def test_a_plan_of_several_is_stale_if_one_of_them_is(tmp_path: Any) -> None:
+    async with sent(tmp_path) as send:
+        order = {"components": [OTHER, {**DEPLOY, "manifests": YAML.replace("mpi-", "my-")}]}
+        _, plan = await send("anna", "POST", "/plans/together", order)
+        first = next(each for each in send.records.by_id.values() if each.id != plan["planId"])
+        (title,) = first.seen
+        kind, _, place = title.partition(" ")
+        namespace, _, name = place.partition("/")
+        meta = {"name": name, "namespace": namespace, "resourceVersion": "9"}
+        made = {"apiVersion": "apps/v1", "kind": kind, "metadata": meta}
+        send.objects.objects[title] = made
+        status, body = await send("anna", "POST", "/operations", {"planId": plan["planId"]})
+        assert (status, body["code"]) == (409, "blocked")
+        assert "changed since" in body["error"]
+        assert {each.state for each in send.records.by_id.values()} == {OperationState.PLANNED}
+
+
+async def test_bad_orders_of_several_are_one_422(tmp_path: Any) -> None:
+    async with sent(tmp_path) as send:
+        path = "/plans/together"
+        status, body = await send("anna", "POST", path, {"components": []})
+        assert (status, body["fields"][0]["path"]) == (422, "components")
+        status, body = await send("anna", "POST", path, {"components": [DEPLOY, DEPLOY]})
+        assert (status, body["fields"][0]["error"]) == (
+            *(422, "`mpi-operator` is named twice: name each component once"),
+        )
+        bad = {"component": "fluid", "do": "remove", "chart": "/etc/passwd"}
+        _, body = await send("anna", "POST", path, {"components": [bad]})
+        assert [each["path"] for each in body["fields"]] == ["fluid.chart", "fluid.do"]
+        assert (await send("anna", "POST", path, {"components": [{"component": "x"}]}))[0] == 404
+
+
+def with_installation(send: Sent, **more: Any) -> None:
+    parts = InstalledParts(quota=False, people=False, console=False)
+    installed = InstallationFact("0.1.0", parts, "fairlead-system", **more)
+    send.components.known = ComponentFacts(program="0.1.0", has_helm=True, installation=installed)
+
+
+async def test_a_part_is_an_upgrade_of_the_installation(tmp_path: Any) -> None:
+    async with sent(tmp_path) as send:
+        with_installation(send)
+        order = {"component": "quota", "do": "deploy", "values": "replicas: 2\n"}
+        _, body = await send("anna", "POST", "/plans?dryRun=true", order)
+        assert (body["valid"], body["line"]) == (
+            *(True, "fairlead component deploy quota --values values.yaml"),
+        )
+        states = {each["check"]: each["state"] for each in body["checks"]}
+        assert states == {"depends": "ok", "conflicts": "ok", "nodes": "warn"}
+        status, plan = await send("anna", "POST", "/plans", order)
+        assert status == 201
+        assert send.installation.asked[-1] == ({"quota": True}, {"replicas": 2})
+        record = send.records.by_id[plan["planId"]]
+        assert record.subject == "installation/quota"
+        works = [each.work for each in record.steps]
+        applied = [each for each in works if isinstance(each, ApplyStep)]
+        assert {each.manager for each in applied} == {"fairlead-install"}
+        assert (await send("anna", "POST", "/operations", {"planId": record.id}))[0] == 202
+        # the installation is one: no other part changes meanwhile
+        other = {"component": "people", "do": "deploy"}
+        status, body = await send("anna", "POST", "/plans", other)
+        assert (status, body["code"]) == (409, "blocked")
+        _, body = await send("anna", "GET", "/components/quota")
+        assert (body["row"]["state"], body["row"]["operation"]) == ("Installing", record.id)
+        assert [each["id"] for each in body["history"]] == [record.id]
+        _, body = await send("anna", "GET", "/components/people")
+        assert (body["row"]["state"], body["row"]["operation"]) == ("NotInstalled", record.id)
+
+
+async def test_what_the_installer_refuses_is_a_failing_check(tmp_path: Any) -> None:
+    async with sent(tmp_path) as send:
+        with_installation(send)
+        send.installation.failure = UserError("2 objects are refused", "use an account")
+        order = {"component": "quota", "do": "deploy"}
+        status, body = await send("anna", "POST", "/plans", order)
+        assert status == 422
+        assert body["fields"][0]["rule"] == "installation"
+        assert body["fields"][0]["error"] == "2 objects are refused: use an account"
+        order["values"] = f"store: {{url: 'postgresql://u:{SECRET}@h/d'}}"
+        status, body = await send("anna", "POST", "/plans", order)
+        assert (status, body["fields"][0]["rule"]) == (422, "config-complete")
+        assert SECRET not in f"{body}{send.records.by_id}{await send.audit()}"
+
+
+async def test_parts_are_one_operation_before_the_others(tmp_path: Any) -> None:
+    async with sent(tmp_path) as send:
+        with_installation(send)
+        order = {"components": [DEPLOY, {"component": "people"}, {"component": "quota"}]}
+        status, plan = await send("anna", "POST", "/plans/together", order)
+        assert status == 201
+        assert [each["components"] for each in plan["items"]] == [
+            *(["people", "quota"], ["mpi-operator"]),
+        ]
+        assert send.installation.asked[-1][0] == {"people": True, "quota": True}
+
+
+async def test_a_part_of_a_helm_release_is_written_by_its_command(tmp_path: Any) -> None:
+    async with sent(tmp_path) as send:
+        with_installation(send, release="fairlead")
+        _, body = await send("anna", "POST", "/plans?dryRun=true", {"component": "quota"})
+        assert not body["valid"] and body["line"] == "fairlead component deploy quota"
+        together = {"components": [DEPLOY, {"component": "quota"}]}
+        status, body = await send("anna", "POST", "/plans/together", together)
+        assert (status, body["code"]) == (409, "blocked")
+        assert body["hint"] == "run `fairlead component deploy quota`"
+
+
+async def test_a_password_goes_into_the_secret_and_nowhere_else(tmp_path: Any) -> None:
+    path = "/components/console/store-password"
+    async with sent(tmp_path, GoodStores()) as send:
+        with_installation(send)
+        given = {"url": "postgresql://fairlead@db:5432/fairlead", "password": "wrong-wrong"}
+        status, body = await send("anna", "POST", path, given)
+        assert (status, body["fields"][0]["path"]) == (422, "url")
+        assert send.objects.objects == {}
+        given["password"] = SECRET
+        status, body = await send("anna", "POST", path, given)
+        assert (status, body["ok"]) == (200, True)
+        (secret,) = send.objects.objects.values()
+        assert secret["metadata"] == {"name": "fairlead-console", "namespace": "fairlead-system"}
+        assert secret["stringData"] == {"store-password": SECRET}
+        rows = [each async for each in send.store.audit_rows(AuditFilter())]
+        assert [each.action for each in rows] == ["components.store"] * 2
+        assert SECRET not in f"{body}{rows}{send.records.by_id}{send.objects.calls}"
+        assert "wrong-wrong" not in f"{rows}"
+
+
+async def test_a_refused_secret_does_not_repeat_the_password(tmp_path: Any) -> None:
+    async with sent(tmp_path, GoodStores()) as send:
+        with_installation(send)
+
+        async def refuse(*_words: Any, **_named: Any) -> Manifest:
+            raise Forbidden("kubernetes", f"denied: {SECRET}", f"not {SECRET}")
+
+        send.objects.apply = refuse  # type: ignore[method-assign]
+        given = {"url": "postgresql://fairlead@db:5432/fairlead", "password": SECRET}
+        status, body = await send("anna", "POST", "/components/console/store-password", given)
+        assert status == 403
+        assert "denied" in str(body)
+        assert SECRET not in str(body)

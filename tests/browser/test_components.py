@@ -22,7 +22,7 @@ from tests.console.data_parts import MemoryRecords
 from tests.console.sign_in_parts import ANNA, BOB, FakeSignInApi, Parts, group
 from tests.console.worlds import still_world
 from tests.kube.laptop import Laptop, running_laptop
-from tests.kube.servers import READY_SECONDS
+from tests.kube.servers import READY_SECONDS, run_fairlead
 from tests.rules.components.plans import deployment, facts, there, written
 from tests.waiting import wait_until
 
@@ -47,6 +47,16 @@ def laptop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laptop]:
     with running_laptop(OUTPUT / "components.log", *flags) as it:
         it.kubectl.run("create", "ns", "demo-ns")
         it.kubectl.run("create", "-f", str(MANIFEST))
+        yield it
+
+
+@pytest.fixture
+def installed() -> Iterator[Laptop]:
+    """Another one, with an installation that lacks two parts."""
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    flags = ("--sign-in", "--scenario=empty", "--speed=10")
+    with running_laptop(OUTPUT / "components-installed.log", *flags) as it:
+        run_fairlead(it.kubeconfig, "install", *INSTALLED)
         yield it
 
 
@@ -165,6 +175,90 @@ def removed(tab: Window, laptop: Laptop) -> None:
     tab.at("plan-name").fill("fluid")
     tab.keep("component-removal")
     check_axe(tab)
+    tab.at("form-submit").click()
+    expect(tab.at("page-operation")).to_be_visible()
+    ended(tab)
+
+
+MANIFESTS = """\
+apiVersion: v1
+kind: Namespace
+metadata: {{name: {name}}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {{name: {name}, namespace: {name}}}
+"""
+TOGETHER = {
+    "en-US": {"tick": "Deploy 3 components", "part": "part is turned off"},
+    "zh-CN": {"tick": "部署 3 个组件", "part": "关闭此组成部分"},
+}
+INSTALLED = ("--set=parts.quota=false", "--set=parts.console=false", "--wait=0")
+
+
+def test_several_components_are_ticked_and_deployed_by_one_click(
+    installed: Laptop, browser: Browser
+) -> None:
+    """A part of the installation among them; then it is uninstalled from the page, too."""
+    url = installed.console.url
+    with window(browser, url) as tab:
+        tab.page.goto(f"{url}/components#code={code_of(installed)}")
+        for locale in WORDS:
+            deployed_together(tab, installed, locale)
+            tab.page.goto(f"{url}/components?open=quota")
+            tab.at("action-remove").click()
+            expect(tab.at("plan-form")).to_contain_text(TOGETHER[locale]["part"])
+            started(tab, "quota")
+            for id in ("training-operator", "mpi-operator"):
+                tab.page.goto(f"{url}/components?open={id}")
+                tab.at("action-remove").click()
+                started(tab, id)
+            tab.page.goto(f"{url}/components")
+            tab.at("action-language").click()
+
+
+def deployed_together(tab: Window, laptop: Laptop, locale: str) -> None:
+    url = laptop.console.url
+    ids = ("quota", "training-operator", "mpi-operator")
+    for id in ids:
+        tab.at(f"tick-{id}").check()
+    expect(tab.at("tick-cli")).to_have_count(0)
+    expect(tab.at("action-deploy-ticked")).to_have_text(TOGETHER[locale]["tick"])
+    tab.at("action-deploy-ticked").click()
+    expect(tab.at("check-config-complete").first).to_have_attribute("data-state", "fail")
+    expect(tab.at("form-submit")).to_be_disabled()
+    for id in ids[1:]:
+        tab.at(f"plan-{id}-manifests").fill(MANIFESTS.format(name=id))
+        tab.at(f"plan-{id}-namespace").fill(id)
+    expect(tab.at("form-submit")).to_be_enabled()
+    tab.keep(f"components-together-{locale}")
+    check_axe(tab)
+    tab.at("form-submit").click()
+    expect(tab.at("planned-quota")).to_contain_text("fairlead-quota-controller")
+    expect(tab.at("planned-mpi-operator")).to_contain_text("mpi-operator/mpi-operator")
+    expect(tab.at("plan-line")).to_contain_text("fairlead component deploy ")
+    tab.keep(f"components-together-plan-{locale}")
+    check_axe(tab)
+    tab.at("form-submit").click()
+    expect(tab.at("page-operation")).to_be_visible()
+    tab.page.reload()
+    ended(tab)
+    for id in ids:
+        tab.page.goto(f"{url}/components?open={id}")
+        expect(tab.at("component-history").locator("li").first).to_be_visible()
+        expect(tab.at("action-remove")).to_be_enabled()
+    values = laptop.kubectl.run(
+        *("-n", "fairlead-system", "get", "configmap", "fairlead-installation"),
+        *("-o", "jsonpath={.data.values}"),
+    )
+    assert "quota: false" not in values
+
+
+def started(tab: Window, id: str) -> None:
+    """The plan of a removal, from its dialog to the end of the operation."""
+    expect(tab.at("form-submit")).to_be_enabled()
+    tab.at("form-submit").click()
+    tab.at("plan-name").fill(id)
     tab.at("form-submit").click()
     expect(tab.at("page-operation")).to_be_visible()
     ended(tab)

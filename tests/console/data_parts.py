@@ -231,9 +231,12 @@ class MemoryObjects:
         return self.objects[title]
 
     async def apply(
-        self, manifest: Manifest, plural: str = "", *, is_forced: bool = False
+        self, manifest: Manifest, plural: str = "", *, is_forced: bool = False, manager: str = ""
     ) -> Manifest:
-        raise NotImplementedError
+        title = object_ref(manifest).title
+        self.calls.append(f"apply {title}")
+        self.objects[title] = manifest
+        return manifest
 
     async def remove(self, target: ObjectRef) -> None:
         self.calls.append(f"remove {target.title}")

@@ -27,6 +27,7 @@ from fairlead.model.operations.operation import (
     ReadyStep,
     RemoveStep,
 )
+from fairlead.rules.components.together import after
 from fairlead.rules.operations.progress import begun, planned
 
 _ids = itertools.count(1)
@@ -154,6 +155,30 @@ class Bench:
             OperationStep("ready", ReadyStep((self.ref("created"),))),
             undo=(OperationStep("undo", RemoveStep(tuple(map(self.ref, names)))),),
         )
+
+    async def chain(self) -> tuple[str, str]:
+        """Two plans; the last one, which has begun, follows the first."""
+        first = planned(
+            f"test{next(_ids)}",
+            OperationKind.DEPLOY,
+            f"component/first-{self.space}",
+            (OperationStep("create", CreateStep(self.config_map("created", a="1"))),),
+            now=self.clock.now(),
+        )
+        steps = (
+            after(first.id, first.subject),
+            OperationStep("apply", ApplyStep(self.config_map("applied", b="2"))),
+        )
+        last = planned(
+            f"test{next(_ids)}",
+            OperationKind.DEPLOY,
+            f"component/last-{self.space}",
+            steps,
+            now=self.clock.now(),
+        )
+        await self.records.create(first)
+        await self.records.create(begun(last, "", self.clock.now()))
+        return first.id, last.id
 
     async def end(self, id: str) -> Any:
         """How the operation ended, and what there is then."""

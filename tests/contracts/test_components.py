@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +15,10 @@ from typing import Any
 import pytest
 import yaml
 from tests.contracts.api_client import APPLY, ApiClient, until
-from tests.kube.servers import fairlead_answer
+from tests.kube.servers import FAIRLEAD, environment, fairlead_answer
 
 from fairlead.model.installation import INSTALLATION_LABEL, SYSTEM_PART
+from fairlead.wire.operations.record import lease_name
 
 _numbers = itertools.count(1)
 PART_OF = "applyset.kubernetes.io/part-of"
@@ -129,3 +132,131 @@ def test_a_field_of_another_manager_is_not_taken_over(deployed: Deployed) -> Non
     assert '"other"' in bad["sentence"]
     assert ".data.a" in bad["sentence"]
     assert deployed.data("one") == {"a": "theirs"}
+
+
+class Pair:
+    """Two components: the manifests of the second need the namespace of the first."""
+
+    IDS = ("mpi-operator", "training-operator")
+
+    def __init__(self, one: Deployed) -> None:
+        self.one, self.api = one, one.api
+        space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": one.space}}
+        self._files = [self._file(space, *self._maps("one", 30)), self._file(*self._maps("two", 2))]
+
+    def _maps(self, name: str, count: int) -> list[Any]:
+        return [
+            {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": f"{name}-{number}", "namespace": self.one.space},
+            }
+            for number in range(count)
+        ]
+
+    def _file(self, *objects: Any) -> str:
+        path = self.one.folder / f"{next(_numbers)}.yaml"
+        path.write_text(yaml.safe_dump_all(objects))
+        return str(path)
+
+    @property
+    def words(self) -> list[str]:
+        flags = [
+            word
+            for id, file in zip(self.IDS, self._files, strict=True)
+            for word in (
+                *("--manifests", f"{id}={file}"),
+                *("--in", f"{id}={self.one.space}"),
+            )
+        ]
+        return ["component", "deploy", *self.IDS, *flags]
+
+    def run(self, *words: str, status: int = 0) -> str:
+        answer = fairlead_answer(self.api.kubeconfig, *words)
+        assert answer.returncode == status, answer.stdout + answer.stderr
+        return answer.stdout + answer.stderr
+
+    def records(self) -> dict[str, Any]:
+        """The states of the operations, by subject, each with its id."""
+        place = f"/api/v1/namespaces/{self.one.system}/configmaps"
+        found = {}
+        for each in self.api.get(place).body["items"]:
+            if each["metadata"]["name"].startswith("operation-"):
+                state = json.loads(each["data"]["state"])
+                id = each["metadata"]["name"].removeprefix("operation-")
+                found[state["subject"]] = (id, state["state"])
+        return found
+
+    def count(self) -> int:
+        found = self.api.get(self.one.path())
+        names = [each["metadata"]["name"] for each in found.body["items"]]
+        return sum(each.startswith(("one-", "two-")) for each in names)
+
+    def states(self) -> list[str]:
+        items = json.loads(self.run("component", "list", "-o", "json"))["items"]
+        by_id = {each["id"]: each["state"] for each in items}
+        return [by_id[id] for id in self.IDS]
+
+    def remove(self) -> None:
+        for id in reversed(self.IDS):
+            self.run("component", "remove", id)
+
+
+def test_two_components_by_one_command(deployed: Deployed) -> None:
+    """One preflight over both: the first brings the namespace of the second."""
+    pair = Pair(deployed)
+    planned = pair.run(*[("plan" if each == "deploy" else each) for each in pair.words])
+    assert f"create Namespace {deployed.space}" in planned
+    assert pair.count() == 0, "a plan writes nothing"
+    output = pair.run(*pair.words)
+    assert "mpi-operator: [1/" in output
+    assert "component training-operator: done" in output
+    assert (pair.count(), pair.states()) == (32, ["Ready", "Ready"])
+    assert "is there already" in pair.run(*pair.words, status=1)
+    pair.remove()
+
+
+def test_a_component_that_fails_its_checks_prevents_all(deployed: Deployed) -> None:
+    pair = Pair(deployed)
+    words = [
+        each.replace("training-operator=/", "training-operator=/nowhere/") for each in pair.words
+    ]
+    assert "cannot be read" in pair.run(*words, status=1)
+    output = pair.run(*pair.words[:8], status=1)  # without the flags of the second
+    assert "nothing is changed: `training-operator`: config-complete" in output
+    assert pair.count() == 0
+    output = pair.run("component", "deploy", *pair.IDS, "--manifests", "x.yaml", status=1)
+    assert "`--manifests x.yaml` names none of mpi-operator, training-operator" in output
+    output = pair.run("component", "deploy", "mpi-operator", "mpi-operator", status=1)
+    assert "`mpi-operator` is named twice" in output
+
+
+@pytest.mark.parametrize("way", ["resume", "again"])
+def test_a_killed_command_is_finished_with_all_components(deployed: Deployed, way: str) -> None:
+    """kill -9 while the first component is written; the operation of the last one is resumed, or
+    the same command runs again.
+    """
+    pair = Pair(deployed)
+    killed = subprocess.Popen(
+        [*FAIRLEAD, *pair.words, f"--kubeconfig={deployed.api.kubeconfig}"],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    try:
+        until("its first objects", lambda: pair.count() > 0)
+    finally:
+        killed.send_signal(signal.SIGKILL)
+        killed.communicate(timeout=60)
+    assert pair.count() < 32
+    records = pair.records()
+    assert set(records) == {f"component/{id}" for id in pair.IDS}
+    for subject in records:  # what 30 seconds do after the death of their holder
+        leases = f"/apis/coordination.k8s.io/v1/namespaces/{deployed.system}/leases"
+        deployed.api.delete(f"{leases}/{lease_name(subject)}")
+    last = records["component/training-operator"][0]
+    words = ["operation", "resume", last] if way == "resume" else pair.words
+    pair.run(*words)
+    assert {state for _, state in pair.records().values()} == {"Succeeded"}
+    assert (pair.count(), pair.states()) == (32, ["Ready", "Ready"])
+    pair.remove()

@@ -72,6 +72,75 @@ def test_a_process_may_die_at_every_call(api: ApiClient, begin: str, expected: A
     on_bench(api, work)
 
 
+async def process(bench: Bench, ids: tuple[str, ...], fault: Fault | None = None) -> None:
+    """What a server does: it carries out what has begun, until nothing is left."""
+    runner = bench.runner(fault)
+    work: dict[str, asyncio.Task[Operation]] = {}
+    try:
+        while True:
+            found = [await bench.records.get(id) for id in ids]
+            for each in found:
+                assert each is not None
+                if each.state is OperationState.RUNNING and each.id not in work:
+                    work[each.id] = asyncio.create_task(runner.run(each.id, patience=60.0))
+            if all(each is not None and each.state.is_ended for each in found):
+                return
+            for id in [id for id, task in work.items() if task.done()]:
+                with contextlib.suppress(OperationTaken):  # one's waits move the other's clock
+                    await work[id]  # raises Death
+                del work[id]
+            await asyncio.sleep(0)
+    finally:
+        for task in work.values():
+            task.cancel()
+        await asyncio.gather(*work.values(), return_exceptions=True)
+
+
+def test_one_start_carries_out_what_follows_each_other(api: ApiClient) -> None:
+    """A process may die at every call of both operations."""
+
+    async def work(bench: Bench) -> None:
+        calls = Fault()
+        ids = await bench.chain()
+        await process(bench, ids, calls)
+        expected = await ends(bench, ids)
+        assert expected[0] == ["Succeeded", "Succeeded"]
+        numbers = range(1, calls.calls + 1)
+        for number in numbers if api.name == "simulated" else numbers[::5]:
+            for how in HOWS if api.name == "simulated" else (HOWS[number % len(HOWS)],):
+                ids = await bench.chain()
+                fault = Fault(number, how)
+                with contextlib.suppress(Death, OutsideError):
+                    await process(bench, ids, fault)
+                await process(bench, ids)
+                assert await ends(bench, ids) == expected, (number, how)
+
+    on_bench(api, work)
+
+
+async def ends(bench: Bench, ids: tuple[str, ...]) -> Any:
+    states = []
+    for id in ids:
+        found = await bench.records.get(id)
+        assert found is not None
+        states.append(found.state.value)
+    return states, (await bench.end(ids[0]))[3]
+
+
+def test_what_follows_a_failed_operation_does_not_begin(api: ApiClient) -> None:
+    async def work(bench: Bench) -> None:
+        await bench.cluster.create(bench.config_map("created", owner="other"))
+        ids = await bench.chain()
+        await process(bench, ids)
+        first, last = [await bench.records.get(id) for id in ids]
+        assert first is not None and last is not None
+        assert (first.state, last.state) == (OperationState.FAILED, OperationState.FAILED)
+        assert f"operation `{first.id}` ({first.subject}) is Failed" in last.message
+        assert await bench.cluster.get(bench.ref("applied")) is None
+
+    on_bench(api, work)
+
+
 def test_a_second_process_does_not_work_beside_the_first(api: ApiClient) -> None:
     async def work(bench: Bench) -> None:
         waiting = OperationStep("ready", ReadyStep((bench.ref("later"),)))

@@ -201,6 +201,23 @@ def test_the_step_in_hand_is_shown_with_the_steps_done() -> None:
     assert step_in_hand(step_begun(operation, Turn(1), 203.0)) == "1/2 It is Bound"
 
 
+def test_what_is_alone_never_runs_beside_another_apply() -> None:
+    """An inventory is written before the first object and after the last one."""
+
+    def apply(name: str, *, is_alone: bool = False) -> OperationStep:
+        return OperationStep(name, ApplyStep({"kind": "ConfigMap"}, is_alone=is_alone))
+
+    first, last = apply("first", is_alone=True), apply("last", is_alone=True)
+    operation = onward(plan(first, apply("a"), apply("b"), last), 1.0)
+    turns = []
+    while next_turns(operation):
+        turns.append([turn.index for turn in next_turns(operation)])
+        for index in turns[-1]:
+            operation = step_ended(operation, Turn(index), 2.0)
+        operation = onward(operation, 2.0)
+    assert turns == [[0], [1, 2], [3]]
+
+
 def test_applies_of_one_kind_run_side_by_side() -> None:
     def apply(kind: str) -> OperationStep:
         return OperationStep(f"Apply {kind}", ApplyStep({"kind": kind}))

@@ -156,7 +156,7 @@ async def test_a_wrong_password_is_named_and_not_printed(
     wrong = structs.replace(address, password="not-the-password")
     with pytest.raises(StoreDown) as caught:
         await open_store(wrong)
-    assert caught.value.hint == "look at user, database and the password file"
+    assert caught.value.hint == "look at user, password and database"
     assert "not-the-password" not in f"{caught.value!r} {caught.value}"
     assert "not-the-password" not in repr(wrong)
 
@@ -166,7 +166,7 @@ async def test_an_unknown_database_is_named(address: StoreAddress, server: Datab
     with pytest.raises(StoreDown) as caught:
         await open_store(structs.replace(address, database="absent"))
     assert "absent" in caught.value.what
-    assert caught.value.hint == "look at user, database and the password file"
+    assert caught.value.hint == "look at user, password and database"
 
 
 class SmallDisk:

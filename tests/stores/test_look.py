@@ -11,7 +11,7 @@ from msgspec import structs
 from sqlalchemy import text
 from tests.stores.database_servers import DatabaseServer
 
-from fairlead.edge.store.address import StoreAddress
+from fairlead.edge.store.address import MYSQL, StoreAddress
 from fairlead.edge.store.engines import make_engine
 from fairlead.edge.store.look import look_at_store
 from fairlead.edge.store.migrate import migrate
@@ -39,6 +39,8 @@ def ran(address: StoreAddress, statement: str) -> None:
 
 @SERVERS
 def test_each_state_of_a_database_has_its_sentence(address: StoreAddress) -> None:
+    if address.engine == MYSQL:
+        ran(address, f"ALTER DATABASE {address.database} CHARACTER SET utf8mb4")
     empty = looked(address)
     assert empty.is_good and empty.sentence.endswith("and the database is empty")
     migrate(address)
@@ -59,7 +61,7 @@ def test_each_state_of_a_database_has_its_sentence(address: StoreAddress) -> Non
 def test_what_does_not_let_in_is_named(address: StoreAddress) -> None:
     wrong = looked(address, password="hunter2-hunter2")
     assert not wrong.is_good and wrong.sentence.startswith(f"`{address.place}`: ")
-    assert wrong.hint == "look at user, database and the password file"
+    assert wrong.hint == "look at user, password and database"
     assert not looked(address, database="absent").is_good
     away = looked(address, host="127.0.0.1", port="1")
     assert not away.is_good
@@ -74,3 +76,18 @@ def test_a_database_that_has_not_every_letter_is_refused(
     found = looked(address, database="narrow")
     assert not found.is_good and found.sentence.endswith("has the encoding `LATIN1`")
     assert "ENCODING 'UTF8'" in found.hint
+
+
+@pytest.mark.parametrize("engine", ["mariadb"])
+def test_an_empty_database_of_another_character_set_is_refused(address: StoreAddress) -> None:
+    """One that has Fairlead's tables is right: they name their character set themselves."""
+    narrow = f"ALTER DATABASE {address.database} CHARACTER SET latin1"
+    ran(address, narrow)
+    found = looked(address)
+    assert not found.is_good and found.sentence.endswith("has the character set `latin1`")
+    assert found.hint == f"`ALTER DATABASE {address.database} CHARACTER SET utf8mb4`"
+    ran(address, found.hint.strip("`"))
+    assert looked(address).is_good
+    migrate(address)
+    ran(address, narrow)
+    assert looked(address).is_good

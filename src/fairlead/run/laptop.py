@@ -57,7 +57,7 @@ from fairlead.run.invocation import new_code_line, url_of
 from fairlead.run.laptop_files import LaptopFiles
 from fairlead.run.laptop_life import begin_life, interruptible, requested_world
 from fairlead.run.simulation import connection_to_laptop
-from fairlead.run.wiring import operation_records, submit_forms
+from fairlead.run.wiring import installation_plans, operation_records, submit_forms
 from fairlead.wire.metrics.gpu_readings import NATIVE_METRICS
 from fairlead.wire.text.tabwriter import render_rows
 from fairlead_sim.api.server import ApiServer
@@ -142,6 +142,7 @@ async def run_laptop(
                 helm=HelmProgram(api.connection, env),
                 components=lambda: ComponentQuery(asking, env),
                 stores=StoreLooks(),
+                installation=installation_plans(asking),
             )
             code = laptop_code(url_of(sockets.console), messages) if args.sign_in else None
             past = simulation.past(SLOTS * TICK_SECONDS, TICK_SECONDS)

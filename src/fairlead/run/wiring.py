@@ -8,9 +8,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from fairlead import settings
+from fairlead.apps.installation.planning import InstallationPlanning
 from fairlead.edge.components.component_facts import ComponentQuery
 from fairlead.edge.connection.connection import Connection
 from fairlead.edge.helm.helm_program import HelmProgram
@@ -28,6 +30,8 @@ from fairlead.edge.prometheus.readings import PrometheusReadings
 from fairlead.edge.queries.cluster_writes import KubeClusterWrites
 from fairlead.edge.queries.dependency_facts import DependencyQuery
 from fairlead.edge.queries.exporter_pods import ExporterPods, PodSearch
+from fairlead.edge.queries.installation_facts import read_facts
+from fairlead.edge.queries.installation_target import FIELD_MANAGER, KubeInstallationTarget
 from fairlead.edge.queries.installed import records_namespace
 from fairlead.edge.queries.job_files import KubeJobFiles
 from fairlead.edge.queries.page_reads import KubeDataQuestions, KubeServings
@@ -103,7 +107,15 @@ async def followed_world(
             helm=HelmProgram(connection, env),
             components=lambda: ComponentQuery(components, env),
             stores=StoreLooks(),
+            installation=installation_plans(components),
         )
+
+
+def installation_plans(api: KubeBlocking) -> InstallationPlanning:
+    """What a console plans of Fairlead's own installation."""
+    return InstallationPlanning(
+        lambda: KubeInstallationTarget(api), partial(read_facts, api), FIELD_MANAGER
+    )
 
 
 def operation_records(api: KubeApi, *, is_laptop: bool = False) -> FoundOperationRecords:

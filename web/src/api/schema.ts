@@ -226,7 +226,7 @@ export interface ComponentList {
   items: Array<ComponentListRow>
 }
 
-/** One component of the catalogue (docs/spec/components.md#states). `state`: null = it could not be read, `message` has the reason. `source`: what a deployment needs: `chart`, `manifests`, `none` (a stand-in of a simulated cluster), `command` (a part of the installation, which a command writes) or "" (Fairlead never writes it). `operation`: the one that runs, "" = none. */
+/** One component of the catalogue (docs/spec/components.md#states). `state`: null = it could not be read, `message` has the reason. `source`: what a deployment needs: `chart`, `manifests`, `none` (a stand-in of a simulated cluster), `part` (of the installation), `command` (a part where there is no installation that Fairlead may change: a command writes it) or "" (Fairlead never writes it). `operation`: the one that runs, "" = none. */
 export interface ComponentListRow {
   id: string
   group: string
@@ -251,7 +251,7 @@ export interface ComponentObject {
   name: string
 }
 
-/** What is planned. `do`: `deploy`, `upgrade` or `remove`. `chart`: `oci://…` or `https://…`, and `version` of it; or `manifests`: YAML. `values`: of the chart, YAML without secrets. `namespace`: "" = the usual one. `deleteDefinitions`: with `remove`, its CRDs are deleted, too. */
+/** What is planned. `do`: `deploy`, `upgrade` or `remove`. `chart`: `oci://…` or `https://…`, and `version` of it; or `manifests`: YAML. `values`: of the chart, or of the installation whose part it is; YAML without secrets. `namespace`: "" = the usual one. `deleteDefinitions`: with `remove`, its CRDs are deleted, too. */
 export interface ComponentOrder {
   component: string
   do?: string
@@ -272,6 +272,22 @@ export interface ComponentPlanned {
   changes: Array<ChangedObject>
   same: number
   steps: Array<string>
+  line: string
+  planId: string
+  validUntil: string | null
+}
+
+/** Components that are deployed by one click; each is as if it were asked for alone. */
+export interface ComponentsOrder {
+  components: Array<ComponentOrder>
+}
+
+/** One plan of several, in the order in which they are deployed. The `path` of a field begins with the id of its component. See `ComponentPlanned`. */
+export interface ComponentsPlanned {
+  valid: boolean
+  fields: Array<FieldFault>
+  effects: Array<Effect>
+  items: Array<PlannedComponent>
   line: string
   planId: string
   validUntil: string | null
@@ -1511,6 +1527,15 @@ export interface Person {
 /** Starts a plan, whose `planId` is the id of the operation. */
 export interface PlanOrder {
   planId: string
+}
+
+/** One of several, as in `ComponentPlanned`. `components`: its id, or those of all parts of the installation, which are written together. */
+export interface PlannedComponent {
+  components: Array<string>
+  checks: Array<ComponentCheck>
+  changes: Array<ChangedObject>
+  same: number
+  steps: Array<string>
 }
 
 /** One pod on one node with unchanged amounts. `status`: running, finished, deleted, changed (another row follows) or inferred (it ended while no recorder ran). `end`: null = it still holds this. `instanceType`: of the node, "" = unknown. `perHour`, `listPerHour`: the pod's cost per hour with the newest price of its time. */

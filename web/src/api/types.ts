@@ -11,6 +11,8 @@ export type {
   ComponentList,
   ComponentListRow,
   ComponentPlanned,
+  ComponentsPlanned,
+  PlannedComponent,
   StoreChecked,
   DataSetDetail,
   DataSetList,

@@ -27,14 +27,14 @@ export function Checks({ of: checks, isBusy, testId, onAgain }: { of: readonly C
       </h3>
       <ul className="checks">
         {sorted.filter(({ state }) => state !== "ok").map((each) => (
-          <CheckLine key={each.check} of={each} />
+          <CheckLine key={`${each.check} ${each.sentence}`} of={each} />
         ))}
       </ul>
       <details>
         <summary>{t("datasets.passed", { n: good.length })}</summary>
         <ul className="checks">
           {good.map((each) => (
-            <CheckLine key={each.check} of={each} />
+            <CheckLine key={`${each.check} ${each.sentence}`} of={each} />
           ))}
         </ul>
       </details>

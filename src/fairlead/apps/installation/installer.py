@@ -205,9 +205,9 @@ class Installer:
         Raises UserError if they cannot.
         """
         refs = tuple(object_ref(each) for each in plan.objects)
-        complete = _inventory(plan, COMPLETE, (*refs, *_unknown_definitions(plan)))
+        writing, complete = inventories(plan)
         if plan.before != complete:
-            self._begin(plan, refs, is_forced=is_forced)
+            self._begin(plan, writing, is_forced=is_forced)
         unanswered: list[Manifest] = []
         is_waiting = wait_seconds > 0 and not self._cluster.is_simulated()
         for number, each in enumerate(plan.objects, 1):
@@ -251,17 +251,12 @@ class Installer:
                 raise UserError(f"after {seconds:.0f} s not ready: {names}", hint)
             self._sleep(_BEAT_SECONDS)
 
-    def _begin(
-        self, plan: InstallationPlan, refs: tuple[ObjectRef, ...], *, is_forced: bool
-    ) -> None:
+    def _begin(self, plan: InstallationPlan, writing: Inventory, *, is_forced: bool) -> None:
         """The namespaces, and there an inventory of all that exists and all that will."""
-        earlier = plan.before.objects if plan.before else ()
-        new = {each.identity for each in refs}
-        both = (*refs, *(each for each in earlier if each.identity not in new))
         for each in plan.objects:
             if each["kind"] == NAMESPACE:
                 self._cluster.put(each, is_forced=is_forced)
-        self._cluster.put(render_inventory(_inventory(plan, WRITING, both)), is_forced=True)
+        self._cluster.put(render_inventory(writing), is_forced=True)
 
     def _check_server(self, chosen: Installation) -> None:
         """Raises UserError for an API server that is too old for these values."""
@@ -393,6 +388,16 @@ def _check_version(before: Inventory, offered: str, *, may_go_back: bool) -> Non
     if not may_go_back:
         back = "`fairlead upgrade --allow-downgrade` goes back"
         check(refuse_older(before.version, offered), f"{hint}; {back}")
+
+
+def inventories(plan: InstallationPlan) -> tuple[Inventory, Inventory]:
+    """From the first write to the last, with the objects of both versions; and after it."""
+    refs = tuple(object_ref(each) for each in plan.objects)
+    earlier = plan.before.objects if plan.before else ()
+    new = {each.identity for each in refs}
+    both = (*refs, *(each for each in earlier if each.identity not in new))
+    complete = _inventory(plan, COMPLETE, (*refs, *_unknown_definitions(plan)))
+    return _inventory(plan, WRITING, both), complete
 
 
 def _inventory(plan: InstallationPlan, state: str, objects: Sequence[ObjectRef]) -> Inventory:

@@ -23,14 +23,13 @@ from fairlead.apps.leader import Leader, LeaseTimes
 from fairlead.apps.operations.steps import Attempt, StepWorker
 from fairlead.errors import ChangedMeanwhile, OutsideError, UserError
 from fairlead.model.operations.operation import (
-    GoneStep,
     Operation,
     OperationState,
-    ReadyStep,
     StepState,
 )
 from fairlead.ports import Helm, OperationCluster, OperationRecords
 from fairlead.rules.operations.progress import (
+    WAITING_ONLY,
     Turn,
     begun,
     next_turns,
@@ -95,7 +94,7 @@ class OperationRunner:
         report: Report = lambda _operation: None,
         leaves_waits: bool = False,
     ) -> None:
-        worker = StepWorker(cluster, helm)
+        worker = StepWorker(cluster, helm, records, now)
         self._parts = _Parts(records, worker, identity, now, monotonic, sleep, report, leaves_waits)
         self._times = times
 
@@ -221,7 +220,7 @@ class _Work:
         return self._operation
 
     def _only_waits(self, turn: Turn) -> bool:
-        return isinstance(step_of(self._operation, turn).work, ReadyStep | GoneStep)
+        return isinstance(step_of(self._operation, turn).work, WAITING_ONLY)
 
     def _is_running(self, turn: Turn) -> bool:
         return progress_of(self._operation, turn).state is StepState.RUNNING

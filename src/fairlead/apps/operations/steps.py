@@ -6,6 +6,7 @@ failures; no answer is none, until the time of the step is over.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, assert_never
 
 from msgspec import Struct, structs
@@ -25,18 +26,20 @@ from fairlead.model.jobs.datasets import DATA_LOAD_KIND, DATASET_KIND
 from fairlead.model.keys import ANNOTATION_OPERATION
 from fairlead.model.operations.data_parts import fluid_ref
 from fairlead.model.operations.operation import (
+    AfterStep,
     ApplyStep,
     CreateStep,
     GoneStep,
     HelmStep,
+    OperationState,
     ReadyStep,
     RemoveStep,
     StepProgress,
     StepWork,
 )
-from fairlead.ports import Helm, OperationCluster
+from fairlead.ports import Helm, OperationCluster, OperationRecords
 from fairlead.rules.data.preheat import load_progress
-from fairlead.rules.operations.progress import Turn
+from fairlead.rules.operations.progress import Turn, begun
 from fairlead.rules.operations.readiness import readiness, still_there
 from fairlead.rules.operations.releases import release_turn
 
@@ -70,11 +73,21 @@ _DONE: Final = Attempt(is_over=True)
 
 
 class StepWorker:
-    """`helm`: None = there is no Helm here, which fails the steps that need it."""
+    """`helm`: None = there is no Helm here, which fails the steps that need it. `records`: of other
+    operations, which a step may wait for. `now`: epoch seconds.
+    """
 
-    def __init__(self, cluster: OperationCluster, helm: Helm | None) -> None:
+    def __init__(
+        self,
+        cluster: OperationCluster,
+        helm: Helm | None,
+        records: OperationRecords,
+        now: Callable[[], float],
+    ) -> None:
         self._cluster = cluster
         self._helm = helm
+        self._records = records
+        self._now = now
 
     async def attempt(self, work: StepWork, operation: str, turn: Turn, waited: float) -> Attempt:
         """`operation`: the id. `waited`: seconds since this process began the step."""
@@ -103,6 +116,8 @@ class StepWorker:
                 return await self._await_gone(work, waited)
             case HelmStep():
                 return await self._release(work, operation, turn)
+            case AfterStep():
+                return await self._await_other(work)
             case _:
                 assert_never(work)
 
@@ -125,7 +140,9 @@ class StepWorker:
 
     async def _apply(self, work: ApplyStep) -> Attempt:
         try:
-            await self._cluster.apply(work.manifest, work.plural, is_forced=work.is_forced)
+            await self._cluster.apply(
+                work.manifest, work.plural, is_forced=work.is_forced, manager=work.manager
+            )
         except ChangedMeanwhile as error:
             return _failed(error)
         return _DONE
@@ -179,6 +196,23 @@ class StepWorker:
         except NotFound:  # the kind is not served any more
             return None
 
+    async def _await_other(self, work: AfterStep) -> Attempt:
+        """It has no time of its own: the other operation ends, or another process ends it."""
+        found = await self._records.get(work.operation)
+        if found is None:
+            return Attempt(
+                is_over=True, failure=f"operation `{work.operation}` does not exist any more"
+            )
+        if found.state is OperationState.SUCCEEDED:
+            return _DONE
+        if found.state.is_ended:
+            what = f"operation `{found.id}` ({found.subject}) is {found.state.value}"
+            return Attempt(is_over=True, failure=f"{what}; carry it out again first, then this one")
+        if found.state is OperationState.PLANNED:
+            await self._records.save(begun(found, "", self._now()))
+        what = f"operation `{found.id}` is at work"
+        return Attempt(is_over=False, message=what, object=found.subject)
+
     async def _waiting(
         self, target: ObjectRef, message: str, waited: float, seconds: float
     ) -> Attempt:
@@ -221,6 +255,8 @@ def _unanswered(work: StepWork, error: OutsideError, waited: float) -> Attempt:
     """A failed Helm is a failure: it reports so itself, after its own time."""
     if error.system == "helm":
         return _failed(error)
+    if isinstance(work, AfterStep):
+        return Attempt(is_over=False, message=error.what, object=work.subject)
     seconds = work.seconds if isinstance(work, ReadyStep | GoneStep) else WRITE_SECONDS
     if waited >= seconds:
         return _failed(error)

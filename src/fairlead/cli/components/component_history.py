@@ -23,10 +23,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     check_output(args.output)
     from fairlead.rules.components.catalogue import component_of
-    from fairlead.rules.components.state import SUBJECT
+    from fairlead.rules.components.state import component_ids
 
     component = component_of(args.id)
     operations = operations_of(context)
-    found = [each for each in operations.list() if each.subject == f"{SUBJECT}{component.id}"]
+    found = [each for each in operations.list() if component.id in component_ids(each.subject)]
     print_operations(found, args, context, operations.now())
     return 0

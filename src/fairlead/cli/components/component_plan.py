@@ -6,9 +6,8 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from fairlead.cli.components.installation_part import plan_part
+from fairlead.cli.components.several import Together, add_ids, add_sources, args_of
 from fairlead.cli.components.wanted import (
-    add_id,
-    add_source,
     asked_component,
     change_lines,
     checked,
@@ -21,7 +20,10 @@ from fairlead.cli.frame.flags import BooleanFlag
 from fairlead.console.pages.data.operation_ids import new_id
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fairlead.console.http.writing.wanted_component import CheckedComponent
+    from fairlead.model.installed.finding import Finding
     from fairlead.model.operations.component import ComponentRow
     from fairlead.model.operations.operation import OperationKind
     from fairlead.rules.components.component_plan import ComponentPlan
@@ -33,8 +35,8 @@ old and new value) or deleted, then the steps. The exit status is 1 if a check f
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_id(parser)
-    add_source(parser)
+    add_ids(parser)
+    add_sources(parser)
     parser.add_argument(
         "--remove", action=BooleanFlag, help="the removal, and not the deployment or the upgrade"
     )
@@ -48,6 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     check_output(args)
+    if len(args.id) > 1:
+        return _plan_several(args, context)
+    (args,) = args_of(args, args.id)
     component = asked_component(args.id)
     rows = rows_of(context)
     do = _do(args, rows[component.id])
@@ -71,6 +76,43 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
     context.stdout.write("".join(f"{first_line(each)}\n" for each in lines))
     return status
+
+
+def _plan_several(args: argparse.Namespace, context: Context) -> int:
+    """One deployment of all. Raises UserError for a removal."""
+    from fairlead.errors import UserError
+    from fairlead.rules.components.preflight import failing
+    from fairlead.wire.text.terminal_text import first_line
+
+    if args.remove:
+        raise UserError("several components cannot be removed together", "name one component")
+    every = Together(args, context)
+    findings, found = every.checked(rows_of(context))
+    plans = {each.wanted.component.id: planned_changes(each, new_id()) for each in found}
+    status = 1 if any(map(failing, findings.values())) else 0
+    if args.output == "json":
+        from fairlead.cli.frame.documents import render_json
+
+        of = {
+            each.wanted.component.id: plan_document(each, plans[each.wanted.component.id])
+            for each in found
+        }
+        items = [{"component": id, **of.get(id, _checks_document(findings[id]))} for id in findings]
+        context.stdout.write(render_json({"ok": status == 0, "items": items}) + "\n")
+        return status
+    for id, some in findings.items():
+        context.stdout.write(f"{id}\n")
+        print_findings(some, args, context)
+        lines = [*change_lines(plans[id])] if id in plans else ["written by the installer"]
+        context.stdout.write("".join(f"{first_line(each)}\n" for each in ("", *lines, "")))
+    return status
+
+
+def _checks_document(found: Sequence[Finding]) -> dict[str, Any]:
+    from fairlead.cli.frame.findings import findings_document
+
+    checks = findings_document(found)
+    return {"ok": checks["ok"], "do": "deploy", "checks": checks["items"]}
 
 
 def _do(args: argparse.Namespace, row: ComponentRow) -> OperationKind:

@@ -33,7 +33,7 @@ def plan_part(
     from fairlead.rules.installation.doctor import examine
 
     cluster = shared.target(context)
-    wanted = _chosen(args, context, cluster, component, do)
+    wanted = _chosen([args], context, cluster, [component], do)
     facts = context.world.installation_facts(lambda _before: wanted)
     found = [*_checks(component, do, rows), *(examine(facts) if facts else ())]
     plan = shared.installer(context, cluster).plan(Wanted(__version__, wanted))
@@ -49,10 +49,46 @@ def write_part(
     from fairlead.cli.components.refused import refuse_failing
 
     refuse_failing(component.id, _checks(component, do, rows))
+    return _write([args], context, [component], do)
+
+
+def write_parts(
+    each_args: Sequence[argparse.Namespace], context: Context, components: Sequence[Component]
+) -> None:
+    """Deploys several parts by one run of the installer. Their checks have been made."""
+    from fairlead.model.operations.operation import OperationKind
+
+    _write(each_args, context, components, OperationKind.DEPLOY)
+
+
+def part_checks(
+    components: Sequence[Component], rows: Rows
+) -> tuple[dict[str, Sequence[Finding]], Rows]:
+    """The checks of deploying these parts together, in their order, by id; and the rows when they
+    are there.
+    """
+    from fairlead.model.installed.component_facts import WantedComponent
+    from fairlead.model.operations.operation import OperationKind
+    from fairlead.rules.components.together import with_deployed
+
+    found: dict[str, Sequence[Finding]] = {}
+    for each in components:
+        found[each.id] = _checks(each, OperationKind.DEPLOY, rows)
+        wanted = WantedComponent(component=each, do=OperationKind.DEPLOY, place="", home="")
+        rows = with_deployed(rows, wanted)
+    return found, rows
+
+
+def _write(
+    each_args: Sequence[argparse.Namespace],
+    context: Context,
+    components: Sequence[Component],
+    do: OperationKind,
+) -> int:
     cluster = shared.target(context)
-    wanted = _chosen(args, context, cluster, component, do)
+    wanted = _chosen(each_args, context, cluster, components, do)
     installing = argparse.Namespace(
-        force_conflicts=False, dry_run=False, output="diff", wait=args.wait
+        force_conflicts=False, dry_run=False, output="diff", wait=each_args[0].wait
     )
     return shared.write(installing, context, cluster, wanted)
 
@@ -66,37 +102,39 @@ def _checks(component: Component, do: OperationKind, rows: Rows) -> Sequence[Fin
 
 
 def _chosen(
-    args: argparse.Namespace,
+    each_args: Sequence[argparse.Namespace],
     context: Context,
     cluster: InstallationTarget,
-    component: Component,
+    components: Sequence[Component],
     do: OperationKind,
 ) -> Installation:
-    """The values of the installation with this part on or off; without an installation, this part
-    alone.
+    """The values of the installation with these parts on or off; without an installation, these
+    parts alone.
     """
-    from msgspec.structs import fields
-
     from fairlead.model.installation import Parts
     from fairlead.model.operations.operation import OperationKind
+    from fairlead.wire.installation.values import part_key
 
-    _refuse_flags(args, component)
+    for args, component in zip(each_args, components, strict=True):
+        _refuse_flags(args, component)
     before = shared.installer(context, cluster).inventory()
     if before is None:
-        _refuse_helm(cluster, component)
+        _refuse_helm(cluster, components[0])
         if do is not OperationKind.DEPLOY:
             raise UserError("there is no installation", "`fairlead install` makes one")
-    names = {each.name: each.encode_name for each in fields(Parts)}
-    key = f"parts.{names[component.part]}"
-    settings = [] if before else [f"parts.{each}=false" for each in names.values()]
-    settings.append(f"{key}={'false' if do is OperationKind.REMOVE else 'true'}")
+    names = Parts.__struct_fields__
+    settings = [] if before else [f"{part_key(each)}=false" for each in names]
+    word = "false" if do is OperationKind.REMOVE else "true"
+    settings += [f"{part_key(each.part)}={word}" for each in components]
+    files = [getattr(each, "values", "") for each in each_args]
     given = argparse.Namespace(
-        values=getattr(args, "values", ""), settings=[*settings, *getattr(args, "settings", ())]
+        values=next(filter(None, files), ""),
+        settings=[*settings, *(one for each in each_args for one in getattr(each, "settings", ()))],
     )
     found = shared.chosen(given, context, before.values if before else "")
     if not any(getattr(found.parts, each) for each in names):
         raise UserError(
-            f"`{component.id}` is the last part of the installation",
+            f"`{components[0].id}` is the last part of the installation",
             "`fairlead uninstall` removes the installation",
         )
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from fairlead.errors import UserError
@@ -17,6 +17,23 @@ def refuse_failing(id: str, found: Sequence[Finding]) -> None:
 
     bad = failing(found)
     if bad:
-        what = "; ".join(f"{each.check}: {each.sentence}" for each in bad)
-        hint = "; ".join(dict.fromkeys(each.mend for each in bad if each.mend))
-        raise UserError(f"`{id}` is not changed: {what}", hint)
+        raise UserError(f"`{id}` is not changed: {_sentences(bad)}", _hint(bad))
+
+
+def refuse_all(found: Mapping[str, Sequence[Finding]]) -> None:
+    """As `refuse_failing`, for several components by their ids: none is changed if one fails."""
+    from fairlead.rules.components.preflight import failing
+
+    bad = {id: failing(each) for id, each in found.items()}
+    if any(bad.values()):
+        what = "; ".join(f"`{id}`: {_sentences(each)}" for id, each in bad.items() if each)
+        every = [each for some in bad.values() for each in some]
+        raise UserError(f"nothing is changed: {what}", _hint(every))
+
+
+def _sentences(bad: Sequence[Finding]) -> str:
+    return "; ".join(f"{each.check}: {each.sentence}" for each in bad)
+
+
+def _hint(bad: Sequence[Finding]) -> str:
+    return "; ".join(dict.fromkeys(each.mend for each in bad if each.mend))

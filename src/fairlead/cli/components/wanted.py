@@ -5,7 +5,7 @@ its objects, the checks, and the plan with its difference.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.cli.components.asked import components_of, facts_of
@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 
 
 WAIT_SECONDS: Final = 600.0
+SOURCES: Final = (
+    ("chart", "--chart", "ADDRESS", "the Helm chart: a folder, an archive, oci://… or https://…"),
+    ("version", "--version", "VERSION", "of the chart (default: its newest)"),
+    ("manifests", "--manifests", "FILE", "the objects in YAML, for a component without a chart"),
+    ("place", "--in", "NAMESPACE", "the component's namespace (default: its usual one)"),
+    ("values", "--values", "FILE", "values of the chart in YAML; no secrets"),
+)
+"""Flags with one value for a component: name among the arguments, flag, value, help."""
 
 
 def add_id(parser: argparse.ArgumentParser) -> None:
@@ -33,31 +41,8 @@ def add_id(parser: argparse.ArgumentParser) -> None:
 
 
 def add_source(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--chart",
-        metavar="ADDRESS",
-        default="",
-        help="the Helm chart: a folder, an archive, oci://… or https://…",
-    )
-    parser.add_argument(
-        "--version", metavar="VERSION", default="", help="of the chart (default: its newest)"
-    )
-    parser.add_argument(
-        "--manifests",
-        metavar="FILE",
-        default="",
-        help="the objects in YAML, for a component without a chart",
-    )
-    parser.add_argument(
-        "--in",
-        dest="place",
-        metavar="NAMESPACE",
-        default="",
-        help="the component's namespace (default: its usual one)",
-    )
-    parser.add_argument(
-        "--values", metavar="FILE", default="", help="values of the chart in YAML; no secrets"
-    )
+    for name, flag, meta, text in SOURCES:
+        parser.add_argument(flag, dest=name, metavar=meta, default="", help=text)
     parser.add_argument(
         "--set",
         dest="settings",
@@ -124,6 +109,20 @@ def checked(
     else:
         source = _source(args, context, cluster, component)
     return checked_component(cluster, component, do, rows, source)
+
+
+def checked_all(
+    each_args: Sequence[argparse.Namespace], context: Context, rows: Rows
+) -> list[CheckedComponent]:
+    """As `checked`, for several deployments by one command, in their order."""
+    from fairlead.console.http.writing.wanted_component import CheckedInTurn
+
+    cluster = components_of(context)
+    turn = CheckedInTurn(rows)
+    for args in each_args:
+        component = asked_component(args.id)
+        turn.check(cluster, component, _source(args, context, cluster, component))
+    return turn.found
 
 
 def planned_changes(found: CheckedComponent, operation: str) -> ComponentPlan:

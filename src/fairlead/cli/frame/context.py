@@ -286,10 +286,17 @@ class ClusterOperations(Protocol):
         """
         ...
 
+    def start_all(
+        self, operations: Sequence[Operation], report: Callable[[Operation], object]
+    ) -> tuple[Operation, ...]:
+        """As `start`; each of them follows the one before it. All of them end."""
+        ...
+
     def resume(
         self, id: str, report: Callable[[Operation], object], *, leaves_waits: bool = False
     ) -> Operation:
-        """Go on with an operation that its process left, or that has failed.
+        """Go on with an operation that its process left, or that has failed, and before it with
+        those that it follows.
 
         Raises UserError while another process is at work on it.
         """

@@ -147,12 +147,15 @@ def without_waits(steps: Sequence[OperationStep]) -> list[OperationStep]:
 class StepLines:
     """Prints a line when a step begins, and when what it waits for changes."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, *, has_subject: bool = False) -> None:
+        """`has_subject`: each line begins with what the operation is about."""
         self._context = context
+        self._has_subject = has_subject
         self._printed: set[str] = set()
 
     def __call__(self, operation: Operation) -> None:
-        for line in step_lines(operation):
+        prefix = f"{operation.subject.partition('/')[2]}: " if self._has_subject else ""
+        for line in (f"{prefix}{each}" for each in step_lines(operation)):
             if line not in self._printed:
                 self._printed.add(line)
                 self._context.stdout.write(f"{line}\n")

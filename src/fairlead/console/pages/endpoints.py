@@ -17,6 +17,8 @@ from fairlead.console.pages.data.components import (
     ComponentList,
     ComponentOrder,
     ComponentPlanned,
+    ComponentsOrder,
+    ComponentsPlanned,
     StoreChecked,
     StoreOrder,
 )
@@ -957,6 +959,32 @@ ENDPOINTS: Final = (
         action="plans.create",
         preview=ComponentPlanned,
         status=201,
+    ),
+    Endpoint(
+        "plan_components",
+        "/plans/together",
+        "Plan the deployment of several components by one click: one preflight over all, in the "
+        "order of what they need. A plan is kept for 15 minutes, and only if no check fails",
+        ComponentsPlanned,
+        Right(ConsoleVerb.CREATE, ConsoleResource.COMPONENTS),
+        parameters=(DRY_RUN,),
+        errors=WRITE_ERRORS,
+        body=ComponentsOrder,
+        action="plans.create",
+        preview=ComponentsPlanned,
+        status=201,
+    ),
+    Endpoint(
+        "write_store_password",
+        "/components/console/store-password",
+        "Check a database and write its password into the Secret of the installation's console; "
+        "the password is in no record and in no answer",
+        StoreChecked,
+        Right(ConsoleVerb.CREATE, ConsoleResource.COMPONENTS),
+        parameters=(DRY_RUN,),
+        errors=WRITE_ERRORS,
+        body=StoreOrder,
+        action="components.store",
     ),
     Endpoint(
         "quota_usage",

@@ -61,7 +61,7 @@ class KubeOperationCluster:
         return made
 
     async def apply(
-        self, manifest: Manifest, plural: str = "", *, is_forced: bool = False
+        self, manifest: Manifest, plural: str = "", *, is_forced: bool = False, manager: str = ""
     ) -> Manifest:
         target = object_ref(manifest, plural=plural)
         request = patch_request(
@@ -70,7 +70,7 @@ class KubeOperationCluster:
             manifest,
             target.namespace or None,
             kind="apply",
-            field_manager=FIELD_MANAGER,
+            field_manager=manager or FIELD_MANAGER,
             force=is_forced,
         )
         path = with_query(request.path, fieldValidation="Strict")

@@ -195,7 +195,7 @@ def _store_down(address: StoreAddress, error: BaseException, *, is_away: bool) -
     if code in _FULL_CODES or "disk is full" in reason or "No space left" in reason:
         return StoreDown(what, "free some room on the disk of the store")
     if code in _REFUSED_CODES:
-        return StoreDown(what, "look at user, database and the password file")
+        return StoreDown(what, "look at user, password and database")
     if code in _BUSY_CODES or "database is locked" in reason:
         return StoreDown(what, "another process is writing for a long time: look which one")
     if address.engine == SQLITE:

@@ -13,14 +13,16 @@ from msgspec.structs import replace
 from sqlalchemy import text
 
 from fairlead.edge.store import engines
-from fairlead.edge.store.address import POSTGRESQL, SQLITE, StoreAddress, store_address
+from fairlead.edge.store.address import MYSQL, POSTGRESQL, SQLITE, StoreAddress, store_address
 from fairlead.edge.store.migrate import stored_version
 from fairlead.edge.store.tables import VERSIONS
 from fairlead.errors import FairleadError
 from fairlead.model.records.rows import StoreLook
 
 _ENCODING: Final = "UTF8"
-"""Of a PostgreSQL database. Tables of MySQL name their character set themselves."""
+"""Of a PostgreSQL database."""
+_CHARACTERS: Final = "utf8mb4"
+"""Of an empty MySQL database. Fairlead's own tables name their character set themselves."""
 
 
 class StoreLooks:
@@ -55,6 +57,12 @@ def _looked(address: StoreAddress) -> StoreLook:
                     hint = f"create it with `ENCODING '{_ENCODING}'`: not every text fits in it"
                     return StoreLook(False, sentence, hint)
             version = stored_version(connection)
+            if address.engine == MYSQL and not version:
+                found = str(connection.scalar(text("SELECT @@character_set_database")))
+                if found != _CHARACTERS:
+                    sentence = f"the database `{address.place}` has the character set `{found}`"
+                    hint = f"`ALTER DATABASE {address.database} CHARACTER SET {_CHARACTERS}`"
+                    return StoreLook(False, sentence, hint)
     finally:
         engine.dispose()
     answer = f"`{address.place}` answers ({server})"

@@ -55,7 +55,7 @@ class InstallationFact(Struct, frozen=True):
 
 
 class RunningOperation(Struct, frozen=True):
-    """`kind`: `deploy`, `upgrade` or `remove`."""
+    """`kind`: `deploy`, `upgrade` or `remove`; "" = another part of the installation changes."""
 
     id: str
     kind: str

@@ -32,6 +32,19 @@ class OperationKind(StrEnum):
     REMOVE = "remove"
 
 
+INSTALLATION: Final = "installation/"
+"""Of the subject of an operation on Fairlead's installation; ids of its parts follow."""
+
+
+def lock_of(subject: str) -> str:
+    """At most one operation of a lock runs at a time: the parts of the installation have one.
+
+    >>> lock_of("installation/quota,people"), lock_of("component/fluid")
+    ('installation/', 'component/fluid')
+    """
+    return INSTALLATION if subject.startswith(INSTALLATION) else subject
+
+
 class OperationState(StrEnum):
     """`PLANNED`: shown to a person, nothing written yet."""
 
@@ -66,14 +79,17 @@ class CreateStep(Struct, frozen=True, tag_field="do", tag="create"):
 
 
 class ApplyStep(Struct, frozen=True, tag_field="do", tag="apply"):
-    """Apply the object on the server, with Fairlead's field manager.
+    """Apply the object on the server.
 
-    `is_forced`: fields of other managers are taken over.
+    `is_forced`: fields of other managers are taken over. `manager`: of the fields, "" = the one of
+    operations. `is_alone`: no other step is carried out at the same time, because the order counts.
     """
 
     manifest: Manifest
     plural: str = ""
     is_forced: bool = False
+    manager: str = ""
+    is_alone: bool = False
 
 
 class RemoveStep(Struct, frozen=True, tag_field="do", tag="remove"):
@@ -120,7 +136,18 @@ class HelmStep(Struct, frozen=True, tag_field="do", tag="helm"):
     seconds: float = READY_SECONDS
 
 
-StepWork = CreateStep | ApplyStep | RemoveStep | ReadyStep | GoneStep | HelmStep
+class AfterStep(Struct, frozen=True, tag_field="do", tag="after"):
+    """Begin another operation, if it is still a plan, and wait until it has succeeded.
+
+    One operation for each of several components: each waits for the one before it, so that the
+    start of the last starts all. `operation`: the id; `subject`: of it.
+    """
+
+    operation: str
+    subject: str
+
+
+StepWork = CreateStep | ApplyStep | RemoveStep | ReadyStep | GoneStep | HelmStep | AfterStep
 
 
 class OperationStep(Struct, frozen=True):
@@ -144,12 +171,13 @@ class StepProgress(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class Operation(Struct, frozen=True, kw_only=True):
-    """`id`: letters and digits, part of the record's name. `subject`: `dataset/NAMESPACE/NAME` or
-    `component/ID`; at most one operation of a subject runs at a time. `steps` and `progress` have
-    equal lengths. `undo`: steps that follow a failure, in order; `undo_progress` as `progress`.
-    `seen`: versions of the objects that the plan was made from, by `ObjectRef.title`; "" = absent.
-    `is_cancelled`: a person has asked to cancel; it ends before the next step. `holder`: the
-    process at work. `version`: of the record, for the next write; "" = not recorded.
+    """`id`: letters and digits, part of the record's name. `subject`: `dataset/NAMESPACE/NAME`,
+    `component/ID` or `installation/ID,…`; at most one operation of its `lock_of` runs at a time.
+    `steps` and `progress` have equal lengths. `undo`: steps that follow a failure, in order;
+    `undo_progress` as `progress`. `seen`: versions of the objects that the plan was made from, by
+    `ObjectRef.title`; "" = absent. `is_cancelled`: a person has asked to cancel; it ends before the
+    next step. `holder`: the process at work. `version`: of the record, for the next write; "" = not
+    recorded.
     """
 
     id: str

@@ -180,21 +180,21 @@ def _native_plan(
     known = {each.identity for each in refs}
     union = (*refs, *(each for each in earlier if each.identity not in known))
     writing = msgspec.structs.replace(complete, state="writing", objects=union)
-    steps = [_step("record the objects", ApplyStep(render(writing), "configmaps"))]
-    steps += _apply_steps(_changed(facts.tried))
+    steps = [_step("record the objects", _inventory(render(writing)))]
+    steps += _apply_steps(changed_objects(facts.tried))
     workloads = _workloads(objects)
     if workloads:
-        steps.append(_step(f"wait for {_names(workloads)}", ReadyStep(workloads, wanted.seconds)))
+        steps.append(_step(f"wait for {title_of(workloads)}", ReadyStep(workloads, wanted.seconds)))
     if pruned:
         targets = tuple(pruned)
-        steps.append(_step(f"remove {_names(targets)}", RemoveStep(targets)))
-    steps.append(_step("record the end", ApplyStep(render(complete), "configmaps")))
+        steps.append(_step(f"remove {title_of(targets)}", RemoveStep(targets)))
+    steps.append(_step("record the end", _inventory(render(complete))))
     changes += [ObjectChange("delete", each) for each in pruned]
     return ComponentPlan(tuple(changes), same, tuple(steps), seen=_seen(facts))
 
 
-def _changed(tried: Iterable[TriedObject]) -> list[Manifest]:
-    """Without the objects that are as they are wanted: these are not written again."""
+def changed_objects(tried: Iterable[TriedObject]) -> list[Manifest]:
+    """What is to be written: without the objects that are as they are wanted."""
     return [
         each.manifest
         for each in tried
@@ -221,14 +221,14 @@ def _apply_steps(objects: Sequence[Manifest]) -> list[OperationStep]:
 
 def _definitions_ready(definitions: Sequence[Manifest]) -> OperationStep:
     targets = tuple(object_ref(each) for each in definitions)
-    return _step(f"wait for {_names(targets)}", ReadyStep(targets, 60.0))
+    return _step(f"wait for {title_of(targets)}", ReadyStep(targets, 60.0))
 
 
 def _helm_plan(wanted: WantedComponent, facts: PlanFacts) -> ComponentPlan:
     is_upgrade = wanted.do is OperationKind.UPGRADE
     changes, same = object_changes(facts.tried)
     rendered = [each.manifest for each in facts.tried]
-    definitions = [each for each in _changed(facts.tried) if each["kind"] == DEFINITION]
+    definitions = [each for each in changed_objects(facts.tried) if each["kind"] == DEFINITION]
     kept = {object_ref(each).identity for each in rendered}
     gone = in_any_removal_order(
         ref for each in facts.members if (ref := object_ref(each)).identity not in kept
@@ -247,7 +247,7 @@ def _helm_plan(wanted: WantedComponent, facts: PlanFacts) -> ComponentPlan:
     steps = [*_apply_steps(definitions), _step(f"{step.verb} {place}", step)]
     workloads = _workloads(rendered)
     if workloads:
-        steps.append(_step(f"wait for {_names(workloads)}", ReadyStep(workloads, wanted.seconds)))
+        steps.append(_step(f"wait for {title_of(workloads)}", ReadyStep(workloads, wanted.seconds)))
     undo: tuple[OperationStep, ...] = ()
     if is_upgrade and facts.release is not None and facts.release.deployed:
         revision = facts.release.deployed
@@ -275,17 +275,17 @@ def _removal(
         gone = targets
         if facts.before is not None:
             removing = msgspec.structs.replace(facts.before, state="removing", operation=operation)
-            steps.append(_step("record the removal", ApplyStep(render(removing), "configmaps")))
+            steps.append(_step("record the removal", _inventory(render(removing))))
         steps += [_step(f"remove {each.title}", RemoveStep((each,))) for each in targets]
     if gone:
         step = GoneStep(tuple(gone), wanted.seconds)
-        steps.append(_step(f"wait until {_names(gone)} is gone", step))
+        steps.append(_step(f"wait until {title_of(gone)} is gone", step))
     changes = [ObjectChange("delete", each) for each in targets]
     definitions = tuple(ObjectRef(_API, DEFINITION, each) for each in wanted.component.definitions)
     existing = _existing_definitions(definitions, facts)
     if wanted.deletes_definitions and existing:
-        steps.append(_step(f"remove {_names(existing)}", RemoveStep(existing)))
-        steps.append(_step(f"wait until {_names(existing)} is gone", GoneStep(existing)))
+        steps.append(_step(f"remove {title_of(existing)}", RemoveStep(existing)))
+        steps.append(_step(f"wait until {title_of(existing)} is gone", GoneStep(existing)))
     changes += [ObjectChange("keep", each) for each in taken_over(wanted, facts)]
     do = "delete" if wanted.deletes_definitions else "keep"
     changes += [ObjectChange(do, each) for each in existing]
@@ -316,21 +316,28 @@ def _workloads(objects: Iterable[Manifest]) -> tuple[ObjectRef, ...]:
 
 
 def _seen(facts: PlanFacts) -> dict[str, str]:
-    found = {object_ref(each.manifest).title: _version(each.found) for each in facts.tried}
-    return {**found, **{object_ref(each).title: _version(each) for each in facts.members}}
+    found = {object_ref(each.manifest).title: version_of(each.found) for each in facts.tried}
+    return {**found, **{object_ref(each).title: version_of(each) for each in facts.members}}
 
 
-def _version(found: Any) -> str:
+def version_of(found: Any) -> str:
+    """The resource version; "" = the object does not exist, or could not be read."""
     return str(found["metadata"].get("resourceVersion") or "") if isinstance(found, dict) else ""
+
+
+def _inventory(manifest: Manifest) -> ApplyStep:
+    """Before the first object or after the last one, never beside another ConfigMap."""
+    return ApplyStep(manifest, "configmaps", is_alone=True)
 
 
 def _step(title: str, work: StepWork) -> OperationStep:
     return OperationStep(title, work)
 
 
-def _names(targets: Sequence[ObjectRef]) -> str:
-    """
-    >>> _names([ObjectRef("v1", "Pod", name, "a") for name in ("b", "c", "d")])
+def title_of(targets: Sequence[ObjectRef]) -> str:
+    """The first object, and how many more there are.
+
+    >>> title_of([ObjectRef("v1", "Pod", name, "a") for name in ("b", "c", "d")])
     'Pod a/b and 2 more'
     """
     more = f" and {len(targets) - 1} more" if len(targets) > 1 else ""

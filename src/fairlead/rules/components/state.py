@@ -18,13 +18,19 @@ from fairlead.model.operations.component import (
     ComponentRow,
     ComponentState,
 )
-from fairlead.model.operations.operation import HelmRelease, Operation, OperationState
+from fairlead.model.operations.operation import (
+    INSTALLATION,
+    HelmRelease,
+    Operation,
+    OperationState,
+)
 from fairlead.rules.components.catalogue import CATALOGUE
 from fairlead.rules.components.versions import is_newer
 from fairlead.rules.installation.finding_lists import some
 
 SUBJECT: Final = "component/"
 """Of operations on a component; its id follows."""
+_PARTS: Final = tuple(each.id for each in CATALOGUE if each.part)
 _RUNNING: Final = {
     "deploy": ComponentState.INSTALLING,
     "upgrade": ComponentState.UPGRADING,
@@ -79,13 +85,29 @@ def component_row(component: Component, facts: ComponentFacts) -> ComponentRow:
 
 
 def with_operations(facts: ComponentFacts, operations: Iterable[Operation]) -> ComponentFacts:
-    """The facts with the operations on components that have begun and not ended."""
-    running = {
-        each.subject.removeprefix(SUBJECT): RunningOperation(each.id, each.kind.value)
-        for each in operations
-        if each.state is OperationState.RUNNING and each.subject.startswith(SUBJECT)
-    }
+    """The facts with the operations on components that have begun and not ended. One on a part of
+    the installation is at work on all parts.
+    """
+    running: dict[str, RunningOperation] = {}
+    for each in operations:
+        if each.state is not OperationState.RUNNING:
+            continue
+        if each.subject.startswith(INSTALLATION):
+            running |= {id: RunningOperation(each.id, "") for id in _PARTS}
+        for id in component_ids(each.subject):
+            running[id] = RunningOperation(each.id, each.kind.value)
     return replace(facts, running=running)
+
+
+def component_ids(subject: str) -> tuple[str, ...]:
+    """The components that an operation is about.
+
+    >>> component_ids("component/fluid"), component_ids("installation/quota,people")
+    (('fluid',), ('quota', 'people'))
+    """
+    if subject.startswith(INSTALLATION):
+        return tuple(subject.removeprefix(INSTALLATION).split(","))
+    return (subject.removeprefix(SUBJECT),) if subject.startswith(SUBJECT) else ()
 
 
 def is_installed(row: ComponentRow) -> bool:

@@ -14,6 +14,7 @@ from typing import Final
 from msgspec import Struct, structs
 
 from fairlead.model.operations.operation import (
+    AfterStep,
     ApplyStep,
     GoneStep,
     Operation,
@@ -34,7 +35,8 @@ KEPT_OF_SUBJECT: Final = 20
 """Ended records that a subject keeps, whatever their age is."""
 MOST_AT_ONCE: Final = 8
 """Applies that run side by side."""
-_WAITING_ONLY: Final = (ReadyStep, GoneStep)
+WAITING_ONLY: Final = (ReadyStep, GoneStep, AfterStep)
+"""Steps that write nothing on objects: another process may wait as well."""
 _OVER: Final = (StepState.DONE, StepState.FAILED, StepState.SKIPPED)
 
 
@@ -90,6 +92,12 @@ def refuse_start(
     return None
 
 
+def predecessor_of(operation: Operation) -> str:
+    """The id of the operation that has to succeed before this one works; "" = none."""
+    works = (each.work for each in operation.steps)
+    return next((each.operation for each in works if isinstance(each, AfterStep)), "")
+
+
 def begun(operation: Operation, holder: str, now: float) -> Operation:
     """The same, at work in the process `holder`."""
     return structs.replace(
@@ -103,7 +111,7 @@ def is_undoing(operation: Operation) -> bool:
     A failed wait undoes nothing, so that a person can look at what is there, and continue.
     """
     has_failed = any(
-        each.state is StepState.FAILED and not isinstance(step.work, _WAITING_ONLY)
+        each.state is StepState.FAILED and not isinstance(step.work, WAITING_ONLY)
         for step, each in zip(operation.steps, operation.progress, strict=True)
     )
     return has_failed or (operation.is_cancelled and not _is_all_done(operation))
@@ -147,8 +155,9 @@ def next_turns(operation: Operation) -> tuple[Turn, ...]:
 
 
 def _applied_kind(step: OperationStep) -> str:
-    """ "" if it applies nothing."""
-    return str(step.work.manifest["kind"]) if isinstance(step.work, ApplyStep) else ""
+    """ "" if it applies nothing, or nothing beside others."""
+    work = step.work
+    return str(work.manifest["kind"]) if isinstance(work, ApplyStep) and not work.is_alone else ""
 
 
 def onward(operation: Operation, now: float) -> Operation:

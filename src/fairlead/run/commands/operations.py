@@ -7,10 +7,11 @@ a record; the command warns that no other process can go on with them.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 import socket
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final, TypeVar
 
 from msgspec import structs
@@ -22,10 +23,10 @@ from fairlead.edge.connection.connection import Connection
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.operations.objects import KubeOperationCluster
 from fairlead.edge.operations.records import KubeOperationRecords
-from fairlead.errors import Forbidden, NotFound, UserError
-from fairlead.model.operations.operation import Operation
+from fairlead.errors import ChangedMeanwhile, FairleadError, Forbidden, NotFound, UserError
+from fairlead.model.operations.operation import Operation, OperationState
 from fairlead.ports import Helm, LeaseRecord, OperationRecords
-from fairlead.rules.operations.progress import begun, cancelled
+from fairlead.rules.operations.progress import begun, cancelled, predecessor_of
 
 Answer = TypeVar("Answer")
 Report = Callable[[Operation], object]
@@ -77,18 +78,38 @@ class CommandOperations:
             try:
                 await records.create(recorded)
             except (Forbidden, NotFound) as error:
-                self._messages.warn(
-                    f"the operation is not recorded: {error.what}; if this command is "
-                    "interrupted, run it again"
-                )
+                self._warn_unrecorded(error)
                 kept = _UnrecordedOperations(recorded)
             return await self._runner(api, kept, report, leaves_waits).run(operation.id)
 
         return self._run(started)
 
+    def start_all(self, operations: Sequence[Operation], report: Report) -> tuple[Operation, ...]:
+        async def started(api: KubeApi, records: KubeOperationRecords) -> tuple[Operation, ...]:
+            by = self._submitter()
+            plans = [structs.replace(each, created_by=by) for each in operations]
+            plans[-1] = begun(plans[-1], "", self.now())  # which begins the ones before it
+            kept: OperationRecords = records
+            try:
+                for each in plans:
+                    await records.create(each)
+            except (Forbidden, NotFound) as error:
+                self._warn_unrecorded(error)
+                kept = _UnrecordedOperations(*plans)
+            runner = self._runner(api, kept, report, leaves_waits=False)
+            # All at once, so that this process holds all Leases.
+            return tuple(await asyncio.gather(*(runner.run(each.id) for each in plans)))
+
+        return self._run(started)
+
     def resume(self, id: str, report: Report, *, leaves_waits: bool = False) -> Operation:
         async def resumed(api: KubeApi, records: KubeOperationRecords) -> Operation:
-            runner = self._runner(api, records, report, leaves_waits)
+            runner = self._runner(api, records, report, leaves_waits=leaves_waits)
+            for each in await _unfinished_before(records, id):
+                if each.state is OperationState.PLANNED:
+                    with contextlib.suppress(ChangedMeanwhile):  # begun meanwhile
+                        await records.save(begun(each, "", self.now()))
+                await runner.resume(each.id, patience=_TAKE_OVER_SECONDS)
             return await runner.resume(id, patience=_TAKE_OVER_SECONDS)
 
         return self._run(resumed)
@@ -107,6 +128,12 @@ class CommandOperations:
             return await write_change(records, found, stopped)
 
         return self._run(asked)
+
+    def _warn_unrecorded(self, error: FairleadError) -> None:
+        self._messages.warn(
+            f"the operation is not recorded: {error.what}; if this command is interrupted, run it "
+            "again"
+        )
 
     def _runner(
         self, api: KubeApi, records: OperationRecords, report: Report, leaves_waits: bool
@@ -134,32 +161,52 @@ class CommandOperations:
         return asyncio.run(connected())
 
 
-class _UnrecordedOperations:
-    """One operation in memory (`ports.OperationRecords`), with a Lease that is always free."""
+async def _unfinished_before(records: OperationRecords, id: str) -> list[Operation]:
+    """The operations that have to succeed before this one and have not, the first one first.
 
-    def __init__(self, operation: Operation) -> None:
-        self._operation = operation
-        self._lease: LeaseRecord | None = None
+    A plan has not been chosen to begin, and begins none.
+    """
+    found: list[Operation] = []
+    each = await records.get(id)
+    if each is None or each.state is OperationState.PLANNED:
+        return found
+    while each is not None and (before := predecessor_of(each)):
+        each = await records.get(before)
+        if each is None or each.state is OperationState.SUCCEEDED:
+            break
+        found.insert(0, each)
+    return found
+
+
+class _UnrecordedOperations:
+    """Operations in memory (`ports.OperationRecords`), with Leases that are always free."""
+
+    def __init__(self, *operations: Operation) -> None:
+        self._operations = {each.id: each for each in operations}
 
     async def create(self, operation: Operation) -> Operation:
-        self._operation = operation
-        return operation
+        return await self.save(operation)
 
     async def get(self, id: str) -> Operation | None:
-        return self._operation if id == self._operation.id else None
+        return self._operations.get(id)
 
     async def list(self) -> tuple[Operation, ...]:
-        return (self._operation,)
+        return tuple(self._operations.values())
 
     async def save(self, operation: Operation) -> Operation:
-        self._operation = operation
+        self._operations[operation.id] = operation
         return operation
 
     async def remove(self, id: str) -> None:
         """It ends with the process."""
 
-    def lease(self, _subject: str) -> _UnrecordedOperations:
-        return self
+    def lease(self, _subject: str) -> _FreeLease:
+        return _FreeLease()
+
+
+class _FreeLease:
+    def __init__(self) -> None:
+        self._lease: LeaseRecord | None = None
 
     async def get_lease(self) -> LeaseRecord | None:
         return self._lease

@@ -20,6 +20,7 @@ from fairlead.edge.files.sign_in_key import own_key, read_keys
 from fairlead.errors import OutsideError, UserError
 from fairlead.ports import OidcProvider, Ports
 from fairlead.run.invocation import Invocation
+from fairlead.settings import STORE_PASSWORD_KEY
 
 if TYPE_CHECKING:
     from fairlead.edge.oidc.provider import OidcSettings
@@ -128,7 +129,7 @@ def _store_address(asked: Invocation) -> StoreAddress:
 SECRET_FILES: Final = {
     "oidc_client_secret_file": "oidc-client-secret",
     "oidc_ca_file": "oidc-ca.crt",
-    "store_password_file": "store-password",
+    "store_password_file": STORE_PASSWORD_KEY,
     "store_ca_file": "store-ca.crt",
 }
 """Files of `--secrets-folder`, by the flag for which each stands."""

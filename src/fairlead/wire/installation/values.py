@@ -9,9 +9,10 @@ from typing import Any, Final
 
 import msgspec
 import yaml
+from msgspec.structs import fields
 
 from fairlead.errors import UserError
-from fairlead.model.installation import Installation
+from fairlead.model.installation import Installation, Parts
 from fairlead.wire.files.bounded import load_yaml
 from fairlead.wire.files.manifest_yaml import render_manifests
 from fairlead.wire.files.strict_yaml import load_strict_yaml, yaml_trouble
@@ -112,6 +113,32 @@ def _check_console(chosen: Installation) -> None:
             "values `store.url` and `store.size` exclude each other",
             "the volume is for a SQLite file; leave one of them out",
         )
+
+
+def part_key(part: str) -> str:
+    """The key of a value that turns a part on, by the field of `Parts`.
+
+    >>> part_key("node_agent")
+    'parts.nodeAgent'
+    """
+    names = {each.name: each.encode_name for each in fields(Parts)}
+    return f"parts.{names[part]}"
+
+
+def merged(values: Values, more: Mapping[str, Any]) -> Values:
+    """The values with others in their place, key by key.
+
+    >>> merged({"store": {"url": "", "size": "1Gi"}}, {"store": {"size": ""}})
+    {'store': {'url': '', 'size': ''}}
+    """
+    found = dict(values)
+    for key, value in more.items():
+        inner = found.get(key)
+        if isinstance(inner, dict) and isinstance(value, Mapping):
+            found[key] = merged(inner, value)
+        else:
+            found[key] = value
+    return found
 
 
 def _differing(values: Values, defaults: Values) -> Values:

@@ -23,6 +23,7 @@ from fairlead.model.operations.operation import (
     OperationState,
     OperationStep,
     StepProgress,
+    lock_of,
 )
 from fairlead.wire.kube.objects import WireMeta
 from fairlead.wire.names import LABEL_OPERATION
@@ -69,7 +70,7 @@ def lease_name(subject: str) -> str:
     >>> lease_name("dataset/team/raw")
     'operation-e77f36f64463dd71'
     """
-    return _PREFIX + hashlib.sha256(subject.encode()).hexdigest()[:_HASH_LETTERS]
+    return _PREFIX + hashlib.sha256(lock_of(subject).encode()).hexdigest()[:_HASH_LETTERS]
 
 
 def render_record(operation: Operation, namespace: str) -> Manifest:

@@ -1,6 +1,7 @@
 // Components: the programs of the platform. Administrators deploy, upgrade and uninstall them here; those of other programs are only shown.
-import { useMemo } from "react";
-import { useComponents } from "../../api/queries";
+import { Button } from "antd";
+import { useMemo, useState } from "react";
+import { useComponents, useMe } from "../../api/queries";
 import type { ComponentListRow } from "../../api/types";
 import { useWords } from "../../i18n/locale";
 import { PageHead } from "../../parts/PageHead";
@@ -12,13 +13,17 @@ import { useQueryState } from "../../router/usequery";
 import { Choice, SearchFilter } from "../../table/Filters";
 import { ListTable } from "../../table/ListTable";
 import { useKept } from "../../table/useKept";
-import { componentColumns, groupWord } from "./columns";
+import { componentColumns, groupWord, tickColumn } from "./columns";
 import { ComponentFacts } from "./ComponentFacts";
+import { TogetherForm } from "./TogetherForm";
 import "./components.css";
 
 const FILTERS = ["group", "state", "q"] as const;
 const ASKED = [...FILTERS, "sort"] as const;
 const ALL = new URLSearchParams();
+
+/** Whether this page can deploy it now. */
+const canTick = (row: ComponentListRow): boolean => row.state === "NotInstalled" && row.operation === "" && row.source !== "" && row.source !== "command";
 
 export function ComponentsBoard() {
   const words = useWords();
@@ -27,7 +32,15 @@ export function ComponentsBoard() {
   const asking = useMemo(() => listQuery(params, ASKED), [params]);
   const asked = useKept(useComponents(asking), asking);
   const facets = asked.data?.facets;
-  const columns = useMemo(() => componentColumns(words), [words]);
+  const [ticked, setTicked] = useState<readonly string[]>([]);
+  const [isAsked, setAsked] = useState(false);
+  const me = useMe().data;
+  const mayDeploy = me?.user.role === "admin" && me.way !== "none";
+  const chosen = useComponents(ALL).data?.items.filter((row) => ticked.includes(row.id) && canTick(row)) ?? [];
+  const columns = useMemo(() => {
+    const toggle = (id: string) => setTicked((now) => (now.includes(id) ? now.filter((each) => each !== id) : [...now, id]));
+    return [...(mayDeploy ? [tickColumn(words, ticked, canTick, toggle)] : []), ...componentColumns(words)];
+  }, [words, ticked, mayDeploy]);
   const open = params.get("open");
   return (
     <main className="page" data-testid="page-components">
@@ -36,6 +49,11 @@ export function ComponentsBoard() {
         <Choice name="group" label={t("components.group")} choices={facets?.["group"] ?? []} params={params} set={set} width={150} nameOf={(word) => groupWord(word, words)} />
         <Choice name="state" label={t("components.state")} choices={facets?.["state"] ?? []} params={params} set={set} width={130} nameOf={(word) => statusWord(word, t)} />
         <div className="end">
+          {mayDeploy && (
+            <Button type="primary" disabled={chosen.length === 0} onClick={() => setAsked(true)} data-testid="action-deploy-ticked">
+              {t("components.deployTicked", { n: chosen.length })}
+            </Button>
+          )}
           <SearchFilter params={params} set={set} placeholder={t("components.search")} />
         </div>
       </div>
@@ -57,6 +75,7 @@ export function ComponentsBoard() {
         noneMatch={t("components.noneMatch")}
         none={<Empty why={t("components.none")} />}
       />
+      {isAsked && chosen.length > 0 && <TogetherForm rows={chosen} onClose={() => setAsked(false)} />}
       {open && <OpenRow id={open} onClose={() => set({ open: null })} />}
     </main>
   );

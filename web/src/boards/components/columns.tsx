@@ -10,6 +10,19 @@ export const titleOf = (row: Pick<ComponentListRow, "title" | "titleZh">, locale
 
 export const groupWord = (group: string, { code }: Pick<Words, "code">): string => code("components.group", group.replaceAll(" ", "-"), {}, group);
 
+/** A box for each component that can be deployed with others by one click. */
+export function tickColumn({ t }: Pick<Words, "t">, ticked: readonly string[], canTick: (row: ComponentListRow) => boolean, onTick: (id: string) => void): Column<ComponentListRow> {
+  return {
+    key: "tick",
+    head: t("components.tick"),
+    width: 60,
+    fixed: true,
+    unsortable: true,
+    drawn: true,
+    cell: (c) => canTick(c) && <input type="checkbox" checked={ticked.includes(c.id)} onChange={() => onTick(c.id)} aria-label={t("components.tickOf", { id: c.id })} data-testid={`tick-${c.id}`} />,
+  };
+}
+
 export function componentColumns(words: Pick<Words, "t" | "code" | "locale">): Column<ComponentListRow>[] {
   const { t, locale } = words;
   return [

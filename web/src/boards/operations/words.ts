@@ -6,11 +6,12 @@ export const kindWord = (kind: string, { code }: Pick<Words, "code">): string =>
 export const stateWord = (state: string, { code }: Pick<Words, "code">): string => code("status", state.toLowerCase(), {}, state);
 
 /** `dataset/NAMESPACE/NAME` without its first word. */
-export const subjectWord = (subject: string): string => subject.replace(/^(dataset|component)\//, "");
+export const subjectWord = (subject: string): string => subject.replace(/^(dataset|component|installation)\//, "");
 
 /** The page of what an operation works on; `null` where there is none. */
 export function subjectPage(subject: string): string | null {
   const [of, namespace, name] = subject.split("/");
+  if (of === "installation" && namespace) return `/components?${new URLSearchParams({ open: namespace.split(",")[0] ?? "" })}`;
   if (of === "component" && namespace) return `/components?${new URLSearchParams({ open: namespace })}`;
   return of === "dataset" && namespace && name ? `/datasets?${new URLSearchParams({ namespace, q: name })}` : null;
 }

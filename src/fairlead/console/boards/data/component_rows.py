@@ -13,7 +13,7 @@ from fairlead.console.pages.data.components import (
 )
 from fairlead.console.pages.envelope import Sentence, Warning, counted
 from fairlead.model.actions import ObjectRef
-from fairlead.model.installed.component_facts import ComponentFacts
+from fairlead.model.installed.component_facts import ComponentFacts, InstallationFact
 from fairlead.model.installed.facts import Unread
 from fairlead.model.operations.component import (
     Backend,
@@ -23,7 +23,7 @@ from fairlead.model.operations.component import (
 )
 from fairlead.model.operations.operation import HelmStep, Operation, OperationState
 from fairlead.rules.components.catalogue import component_of
-from fairlead.rules.components.state import SUBJECT, component_rows, is_installed
+from fairlead.rules.components.state import component_ids, component_rows, is_installed
 from fairlead.wire.files.manifest_yaml import render_manifests
 
 UNKNOWN = "unknown"
@@ -68,7 +68,9 @@ def source_of(component: Component, facts: ComponentFacts) -> str:
     if component.is_required or component.backend is Backend.OTHER:
         return ""
     if component.part:
-        return "command"
+        installed = facts.installation
+        is_own = isinstance(installed, InstallationFact) and not installed.release
+        return "part" if is_own else "command"
     if component.id in facts.stand_ins:
         return "none"
     return "chart" if component.backend is Backend.HELM else "manifests"
@@ -95,7 +97,7 @@ def component_detail(
     envelope: tuple[str, bool, str, list[Warning]],
 ) -> ComponentDetail:
     """`operations`: all that the reader may see, the newest first."""
-    own = [each for each in operations if each.subject == f"{SUBJECT}{row.id}"]
+    own = [each for each in operations if row.id in component_ids(each.subject)]
     return ComponentDetail(
         *envelope,
         row=component_list_row(row, facts),

@@ -23,9 +23,10 @@ from fairlead.model.operations.operation import (
     OperationState,
     ReadyStep,
     RemoveStep,
+    lock_of,
 )
 from fairlead.ports import OperationCluster, OperationRecords
-from fairlead.rules.operations.progress import begun
+from fairlead.rules.operations.progress import begun, predecessor_of
 
 READ_SECONDS: Final = 1.0
 """Shortest pause between two lists of the records."""
@@ -96,13 +97,13 @@ class OperationDesk:
         return found
 
     async def at_work_on(self, subject: str) -> Operation | None:
-        """The running operation of a subject."""
-        running = OperationState.RUNNING
+        """The running operation of a subject, or of what shares its lock."""
+        running, lock = OperationState.RUNNING, lock_of(subject)
         return next(
             (
                 each
                 for each in await self.records.list()
-                if each.subject == subject and each.state is running
+                if lock_of(each.subject) == lock and each.state is running
             ),
             None,
         )
@@ -147,6 +148,15 @@ class OperationDesk:
             raise Refused(409, what, hint, code="blocked") from error
         self._wake()
         return made
+
+    async def chain(self, plan: Operation, by: str) -> tuple[Operation, ...]:
+        """The operations that have to succeed before this one, and it, the first one first. Raises
+        Refused, 404, if one is gone or is another person's plan.
+        """
+        found = [plan]
+        while before := predecessor_of(found[0]):
+            found.insert(0, await self.one(before, by))
+        return tuple(found)
 
     async def change(self, operation: Operation, change: Change) -> Operation:
         """Writes a change of a record, which the process at work writes, too.

@@ -26,6 +26,7 @@ from fairlead.console.http.routes.rows import rows_answer
 from fairlead.console.http.subjects import subject_of
 from fairlead.console.http.writes import own_body
 from fairlead.console.http.writing.frame import invalid, not_there
+from fairlead.console.http.writing.store_password import store_settings
 from fairlead.console.pages.data.components import ComponentList, StoreChecked, StoreOrder
 from fairlead.console.pages.endpoints import Endpoint
 from fairlead.console.pages.envelope import Warning, exact_timestamp
@@ -69,7 +70,7 @@ async def store_check(console: Console, request: Request, endpoint: Endpoint) ->
         raise invalid(order)
     stores = from_api_server(console, console.world.stores, "no database can be checked")
     found = await stores.look(order.url.strip(), order.password)
-    settings = [f"store.url={order.url.strip()}"] if found.is_good else []
+    settings = store_settings(order.url.strip()) if found.is_good else []
     return json_answer(request, StoreChecked(found.is_good, found.sentence, found.hint, settings))
 
 

@@ -11,6 +11,7 @@ from fairlead.console.http.routes.console import (
     Console,
     Planning,
     cluster_writes,
+    from_api_server,
     job_forms,
     sign_in_desk,
     states_of,
@@ -33,6 +34,7 @@ from fairlead.console.http.writing.jobs import Submitting
 from fairlead.console.http.writing.operations import plan_cancel, plan_retry, plan_start
 from fairlead.console.http.writing.prices import plan_price
 from fairlead.console.http.writing.quota_tree import plan_tree
+from fairlead.console.http.writing.store_password import StorePasswords
 
 
 async def plan_quota_tree(console: Console, request: Request, body: Any) -> PlannedWrite:
@@ -71,9 +73,19 @@ def data_plans(console: Console) -> DataPlans:
     return DataPlans(read_data(console), operation_desk(console))
 
 
-async def plan_component(console: Console, request: Request, body: Any) -> PlannedWrite:
-    plans = ComponentPlans(read_components(console), operation_desk(console))
-    return await plans.plan(request, body)
+def component_plans(console: Console) -> ComponentPlans:
+    desk = operation_desk(console)
+    return ComponentPlans(read_components(console), desk, console.world.installation)
+
+
+def store_passwords(console: Console) -> StorePasswords:
+    world = console.world
+    without = "no password can be written"
+    return StorePasswords(
+        from_api_server(console, world.stores, without),
+        from_api_server(console, world.installation, without),
+        from_api_server(console, world.operated, without),
+    )
 
 
 PLANS: Final[dict[str, Planning]] = {
@@ -86,7 +98,11 @@ PLANS: Final[dict[str, Planning]] = {
     "accelerate": lambda console, request, body: data_plans(console).accelerate(request, body),
     "unaccelerate": lambda console, request, _: data_plans(console).unaccelerate(request),
     "preheat": lambda console, request, body: data_plans(console).preheat(request, body),
-    "plan_component": plan_component,
+    "plan_component": lambda console, request, body: component_plans(console).plan(request, body),
+    "write_store_password": lambda console, _, body: store_passwords(console).plan(body),
+    "plan_components": lambda console, request, body: component_plans(console).plan_several(
+        request, body
+    ),
     "scale_dataset": lambda console, request, body: plan_scale(
         data_plans(console), cluster_writes(console), request, body
     ),

@@ -5,6 +5,8 @@ Specification: docs/spec/console.md#writing-operations.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from starlette.requests import Request
@@ -18,7 +20,8 @@ from fairlead.console.http.writing.frame import Blocked, PlannedWrite, Written
 from fairlead.console.pages.data.operations import Begun, PlanOrder
 from fairlead.console.pages.endpoints import BASE
 from fairlead.console.pages.writing.preview import Effect
-from fairlead.model.operations.operation import Operation
+from fairlead.errors import OutsideError
+from fairlead.model.operations.operation import Operation, OperationState
 from fairlead.model.records.audit import AuditTarget
 from fairlead.rules.operations.progress import begun, cancelled, refuse_start, resumed
 
@@ -31,22 +34,41 @@ def begun_answer(id: str) -> Written:
 
 
 async def plan_start(desk: OperationDesk, request: Request, order: PlanOrder) -> PlannedWrite:
-    """Starts a plan of the same person. Raises Refused: 404 for an unknown one and for another
-    person's.
+    """Starts a plan of the same person, and the plans that it follows. Raises Refused: 404 for an
+    unknown one and for another person's.
     """
     by = _name(request)
     plan = await desk.one(order.plan_id, by)
-    refusal = refuse_start(plan, by, desk.now(), await desk.versions_of(plan))
+    chain = await desk.chain(plan, by)
+    reason = ""
+    for each in chain:
+        refusal = refuse_start(each, by, desk.now(), await desk.versions_of(each))
+        if refusal is not None:
+            reason = refusal.reason
+        elif (other := await desk.at_work_on(each.subject)) is not None:
+            reason = f"operation `{other.id}` is at work on `{each.subject}`"
+        if reason:
+            break
 
     def started(now: Operation) -> Operation:
         if now.version != plan.version:
             raise _moved(now)
         return begun(now, "", desk.now())
 
-    reason = refusal.reason if refusal is not None else ""
-    if not reason and (other := await desk.at_work_on(plan.subject)) is not None:
-        reason = f"operation `{other.id}` is at work on `{plan.subject}`"
-    return await _planned(desk, plan, started, "started", reason, "make a new plan")
+    async def follow_up() -> None:
+        """The last one begins those before it, too; this is sooner."""
+        for each in chain[:-1]:
+            with contextlib.suppress(OutsideError):
+                await desk.change(each, _begun_once(desk))
+
+    return await _planned(desk, plan, started, "started", reason, "make a new plan", follow_up)
+
+
+def _begun_once(desk: OperationDesk) -> Change:
+    def change(now: Operation) -> Operation:
+        return begun(now, "", desk.now()) if now.state is OperationState.PLANNED else now
+
+    return change
 
 
 async def plan_cancel(desk: OperationDesk, request: Request) -> PlannedWrite:
@@ -87,9 +109,12 @@ async def _planned(
     summary: str,
     reason: str,
     hint: str,
+    follow_up: Callable[[], Awaitable[None]] | None = None,
 ) -> PlannedWrite:
     async def act() -> Written:
         made = await desk.change(operation, change)
+        if follow_up is not None:
+            await follow_up()
         return begun_answer(made.id)
 
     return PlannedWrite(

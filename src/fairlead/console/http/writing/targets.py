@@ -38,6 +38,8 @@ def named_target(action: str, path: Mapping[str, str], own: str) -> AuditTarget:
         return AuditTarget("Price", "", "")
     if about == "plans":
         return AuditTarget("Component", "", "")
+    if about == "components":
+        return AuditTarget("Secret", "", "")
     if about == "datasets":
         kind, name = (_CLAIM, path["claim"][:_NAME_MAX]) if "claim" in path else ("Dataset", name)
         return AuditTarget(kind, path.get("namespace", "")[:_NAME_MAX], name)

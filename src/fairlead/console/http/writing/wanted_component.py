@@ -21,11 +21,23 @@ from fairlead.model.operations.component import (
     ComponentRow,
     ComponentState,
 )
-from fairlead.model.operations.operation import READY_SECONDS, HelmStep, OperationKind
+from fairlead.model.operations.operation import (
+    READY_SECONDS,
+    HelmStep,
+    Operation,
+    OperationKind,
+    OperationStep,
+)
 from fairlead.ports import ComponentQuestions
 from fairlead.rules.components.component_plan import native_objects
 from fairlead.rules.components.preflight import preflight
 from fairlead.rules.components.secrets import plain_secrets
+from fairlead.rules.components.together import (
+    after,
+    facts_after,
+    shared_objects,
+    with_deployed,
+)
 
 Rows = Mapping[str, ComponentRow]
 
@@ -60,9 +72,10 @@ def checked_component(
     do: OperationKind,
     rows: Rows,
     source: ComponentSource,
+    earlier: Sequence[WantedComponent] = (),
 ) -> CheckedComponent:
     """Reads what the plan needs, and makes all checks. Raises FairleadError for a chart that cannot
-    be read.
+    be read. `earlier`: what is deployed before it by the same click; `rows` have it already.
     """
     row = rows[component.id]
     if do is OperationKind.REMOVE:
@@ -70,7 +83,36 @@ def checked_component(
     else:
         wanted = wanted_component(cluster, component, do, row, source)
     facts = cluster.plan_facts(wanted)
-    return CheckedComponent(wanted, facts, preflight(wanted, facts, rows))
+    if earlier:
+        facts = facts_after(facts, wanted.place, earlier)
+    found = [*preflight(wanted, facts, rows), *shared_objects(wanted, earlier)]
+    return CheckedComponent(wanted, facts, found)
+
+
+class CheckedInTurn:
+    """The checks of several deployments by one click, one after the other, in the order in which
+    they are deployed. `rows`: how all components are before the first one.
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        self.found: list[CheckedComponent] = []
+        self._rows = rows
+
+    def check(
+        self, cluster: ComponentQuestions, component: Component, source: ComponentSource
+    ) -> CheckedComponent:
+        """Raises as `checked_component`."""
+        earlier = [each.wanted for each in self.found]
+        do = OperationKind.DEPLOY
+        one = checked_component(cluster, component, do, self._rows, source, earlier)
+        self._rows = with_deployed(self._rows, one.wanted)
+        self.found.append(one)
+        return one
+
+
+def chained(steps: Sequence[OperationStep], before: Operation | None) -> list[OperationStep]:
+    """The steps, after the operation `before`."""
+    return [*([after(before.id, before.subject)] if before is not None else []), *steps]
 
 
 def wanted_component(

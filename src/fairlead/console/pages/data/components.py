@@ -10,8 +10,9 @@ from fairlead.console.pages.writing.preview import Effect
 class ComponentListRow(Json, frozen=True):
     """One component of the catalogue (docs/spec/components.md#states). `state`: null = it could not
     be read, `message` has the reason. `source`: what a deployment needs: `chart`, `manifests`,
-    `none` (a stand-in of a simulated cluster), `command` (a part of the installation, which a
-    command writes) or "" (Fairlead never writes it). `operation`: the one that runs, "" = none.
+    `none` (a stand-in of a simulated cluster), `part` (of the installation), `command` (a part
+    where there is no installation that Fairlead may change: a command writes it) or "" (Fairlead
+    never writes it). `operation`: the one that runs, "" = none.
     """
 
     id: str
@@ -54,8 +55,9 @@ class ComponentDetail(Envelope, frozen=True):
 
 class ComponentOrder(Json, frozen=True):
     """What is planned. `do`: `deploy`, `upgrade` or `remove`. `chart`: `oci://…` or `https://…`,
-    and `version` of it; or `manifests`: YAML. `values`: of the chart, YAML without secrets.
-    `namespace`: "" = the usual one. `delete_definitions`: with `remove`, its CRDs are deleted, too.
+    and `version` of it; or `manifests`: YAML. `values`: of the chart, or of the installation whose
+    part it is; YAML without secrets. `namespace`: "" = the usual one. `delete_definitions`: with
+    `remove`, its CRDs are deleted, too.
     """
 
     component: str
@@ -110,6 +112,38 @@ class ComponentPlanned(Json, frozen=True):
     changes: list[ChangedObject]
     same: int
     steps: list[str]
+    line: str
+    plan_id: str = ""
+    valid_until: Timestamp | None = None
+
+
+class ComponentsOrder(Json, frozen=True):
+    """Components that are deployed by one click; each is as if it were asked for alone."""
+
+    components: list[ComponentOrder]
+
+
+class PlannedComponent(Json, frozen=True):
+    """One of several, as in `ComponentPlanned`. `components`: its id, or those of all parts
+    of the installation, which are written together.
+    """
+
+    components: list[str]
+    checks: list[ComponentCheck]
+    changes: list[ChangedObject]
+    same: int
+    steps: list[str]
+
+
+class ComponentsPlanned(Json, frozen=True):
+    """One plan of several, in the order in which they are deployed. The `path` of a field begins
+    with the id of its component. See `ComponentPlanned`.
+    """
+
+    valid: bool
+    fields: list[FieldFault]
+    effects: list[Effect]
+    items: list[PlannedComponent]
     line: str
     plan_id: str = ""
     valid_until: Timestamp | None = None

@@ -1,0 +1,115 @@
+"""What the page Components asks for, read from its orders: what is wrong with their fields, and the
+command that does the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from fairlead.console.http.writing.wanted_component import ComponentSource
+from fairlead.console.pages.data.components import ComponentOrder
+from fairlead.console.pages.envelope import FieldFault
+from fairlead.errors import UserError
+from fairlead.model.operations.operation import OperationKind
+from fairlead.rules.components.versions import is_version
+from fairlead.wire.components.manifests import parse_manifests
+from fairlead.wire.installation.values import read_values
+
+_KINDS: Final = (OperationKind.DEPLOY, OperationKind.UPGRADE, OperationKind.REMOVE)
+_ADDRESSES: Final = ("oci://", "https://")
+_NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_PLAIN: Final = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
+
+
+def asked_source(
+    order: ComponentOrder,
+) -> tuple[OperationKind, ComponentSource, list[FieldFault]]:
+    """The order as it is written, and what is wrong with its fields.
+
+    >>> _, _, faults = asked_source(ComponentOrder("fluid", "burn", "/etc", "x", namespace="A b"))
+    >>> [each.path for each in faults]
+    ['do', 'chart', 'version', 'namespace']
+    """
+    faults: list[FieldFault] = []
+
+    def fault(path: str, error: str) -> None:
+        faults.append(FieldFault(path, path, error))
+
+    do = next((each for each in _KINDS if each == order.do), None)
+    if do is None:
+        fault("do", f"`{order.do[:60]}` is not done with components: {', '.join(_KINDS)}")
+    if order.chart and not order.chart.startswith(_ADDRESSES):
+        what = f"the chart is `{order.chart[:100]}`; the console reads charts at oci:// or https://"
+        fault("chart", what)
+    if order.version and not is_version(order.version):
+        fault("version", f"`{order.version[:60]}` is no version; write one like 1.0.8")
+    if order.namespace and not _NAMESPACE.fullmatch(order.namespace):
+        fault("namespace", f"`{order.namespace[:100]}` is no name of a namespace")
+    values: dict[str, Any] = {}
+    manifests = None
+    try:
+        values = read_values(order.values, "values")
+    except UserError as error:
+        fault("values", error.what)
+    try:
+        if order.manifests.strip():
+            manifests = tuple(parse_manifests(order.manifests, "manifests"))
+    except UserError as error:
+        fault("manifests", error.what)
+    source = ComponentSource(
+        chart=order.chart,
+        version=order.version,
+        place=order.namespace,
+        values=values,
+        manifests=manifests,
+        deletes_definitions=order.delete_definitions,
+    )
+    return do or OperationKind.DEPLOY, source, faults
+
+
+def component_line(order: ComponentOrder) -> str:
+    """The command that does the same. Values and manifests are files there.
+
+    >>> component_line(ComponentOrder("fluid", chart="oci://h/fluid", values="a: 1"))
+    'fairlead component deploy fluid --chart oci://h/fluid --values values.yaml'
+    """
+    words = ["fairlead", "component", order.do, order.component]
+    if order.do == OperationKind.REMOVE:
+        return " ".join([*words, *(["--delete-definitions"] if order.delete_definitions else [])])
+    for flag, value in _flags(order, ""):
+        words += [flag, value]
+    return " ".join(map(_quoted, words))
+
+
+def together_line(orders: Sequence[ComponentOrder]) -> str:
+    """The command that deploys all of them.
+
+    >>> together_line([ComponentOrder("fluid", chart="oci://h/fluid"), ComponentOrder("quota")])
+    'fairlead component deploy fluid quota --chart fluid=oci://h/fluid'
+    """
+    if len(orders) == 1:
+        return component_line(orders[0])
+    words = ["fairlead", "component", "deploy", *(each.component for each in orders)]
+    for each in orders:
+        for flag, value in _flags(each, f"{each.component}-"):
+            words += [flag, f"{each.component}={value}"]
+    return " ".join(map(_quoted, words))
+
+
+def _flags(order: ComponentOrder, prefix: str) -> list[tuple[str, str]]:
+    """`prefix`: of the names of files."""
+    flags = {
+        "--chart": order.chart,
+        "--version": order.version,
+        "--manifests": f"{prefix}manifests.yaml" if order.manifests.strip() else "",
+        "--in": order.namespace,
+        "--values": f"{prefix}values.yaml" if order.values.strip() else "",
+    }
+    return [(flag, value) for flag, value in flags.items() if value]
+
+
+def _quoted(word: str) -> str:
+    """One word for a shell."""
+    return word if _PLAIN.fullmatch(word) else "'" + word.replace("'", "'\\''") + "'"

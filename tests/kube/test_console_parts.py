@@ -1,0 +1,151 @@
+"""Parts of Fairlead's installation by the console, on a real API server where the administrator
+has granted it: the same objects as by `fairlead upgrade`; a console is killed in the middle; the
+console itself with a real PostgreSQL. KWOK plays the node, so no part with webhooks is here: no
+program fills in their authority.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.contracts.api_client import ApiClient
+from tests.kube.control_plane import ControlPlane, running_control_plane
+from tests.kube.deployed import of_file
+from tests.kube.kubeconfigs import token_user, write_kubeconfig
+from tests.kube.objects import cpu_node
+from tests.kube.quota_line import SYSTEM
+from tests.kube.servers import Server, run_fairlead, running
+from tests.kube.test_console_operations import Administrator, carried_out, ready_component
+from tests.stores.database_servers import Postgres, is_installed
+from tests.waiting import wait_until
+
+from fairlead.settings import SIGN_IN_KEY_SECRET
+
+ACCOUNT = "page"
+"""Of the console, to which the administrator has granted all rights."""
+OFF = ("console", "quota", "people", "nodeAgent", "gpuSharing", "gpuExporter")
+INVENTORY = f"/api/v1/namespaces/{SYSTEM}/configmaps/fairlead-installation"
+SECRET = f"/api/v1/namespaces/{SYSTEM}/secrets/fairlead-console"
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ControlPlane]:
+    with running_control_plane() as plane:
+        node = cpu_node("cpu-1")
+        node["metadata"]["labels"]["kubernetes.io/os"] = "linux"
+        plane.admin.create([node])
+        users = [each for each in of_file("people.yaml") if "Definition" in each["kind"]]
+        plane.admin.apply(users)  # by which administrators sign in
+        settings = [word for part in OFF for word in ("--set", f"parts.{part}=false")]
+        run_fairlead(plane.kubeconfig, "install", *settings, "--set", "replicas=1", "--wait", "60")
+        plane.admin.run("create", "serviceaccount", ACCOUNT, "-n", SYSTEM)
+        plane.admin.run(
+            *("create", "clusterrolebinding", "fairlead-console-components"),
+            *("--clusterrole=cluster-admin", f"--serviceaccount={SYSTEM}:{ACCOUNT}"),
+        )
+        yield plane
+
+
+@pytest.fixture(scope="module")
+def own(cluster: ControlPlane) -> Administrator:
+    return Administrator(cluster)
+
+
+@pytest.fixture(scope="module")
+def api(cluster: ControlPlane) -> ApiClient:
+    return ApiClient("real", cluster.kubeconfig, keeps_connections=True)
+
+
+def console(cluster: ControlPlane, log: str) -> AbstractContextManager[Server]:
+    token = cluster.admin.run("create", "token", ACCOUNT, "-n", SYSTEM, "--duration=4h").strip()
+    path = write_kubeconfig(
+        cluster.folder / f"{log}.kubeconfig", cluster.server, cluster.authority, token_user(token)
+    )
+    flags = (
+        *(f"--kubeconfig={path}", "--gpu-source=none", "--sign-in=on"),
+        f"--sign-in-key-secret={SYSTEM}/{SIGN_IN_KEY_SECRET}",
+        f"--store=sqlite:///{cluster.folder / log}.sqlite",
+    )
+    return running("console", *flags, log=Path(cluster.folder / f"{log}.log"))
+
+
+def parts(api: ApiClient) -> tuple[dict[str, Any], str]:
+    """The values `parts` of the inventory that are not the default, and its state."""
+    data = api.get(INVENTORY).body["data"]
+    return yaml.safe_load(data["values"])["parts"], data["state"]
+
+
+def check_as_by_command(cluster: ControlPlane) -> None:
+    """The command finds nothing to change, so both write the same objects."""
+    (line,) = run_fairlead(cluster.kubeconfig, "upgrade", "--dry-run").splitlines()
+    assert line.endswith("objects do not change")
+
+
+def test_a_part_is_deployed_by_the_next_console_if_the_first_is_killed(
+    cluster: ControlPlane, own: Administrator, api: ApiClient
+) -> None:
+    order = {"component": "gpu-exporter", "do": "deploy"}
+    with console(cluster, "first") as first:
+        status, plan = own.send(first, "POST", "/plans", order)
+        assert status == 201, plan
+        assert parts(api)[0]["gpuExporter"] is False, "a plan writes nothing"
+        kinds = {each["kind"] for each in plan["changes"]}
+        assert {"DaemonSet", "NetworkPolicy"} <= kinds
+        id = plan["planId"]
+        assert own.send(first, "POST", "/operations", {"planId": id})[0] == 202
+        first.component.kill()  # at whatever step it is
+    with console(cluster, "second") as second:
+        wait_until("the operation has ended", lambda: own.state(second, id) != "Running")
+        _, found = own.send(second, "GET", f"/operations/{id}")
+        assert found["row"]["state"] == "Succeeded", found["row"]["message"]
+        ready_component(own, second, "gpu-exporter")
+        values, state = parts(api)
+        assert (values.get("gpuExporter", True), state) == (True, "complete")
+        check_as_by_command(cluster)
+
+        carried_out(own, second, {"component": "gpu-exporter", "do": "remove"})
+        assert parts(api) == ({**values, "gpuExporter": False}, "complete")
+        check_as_by_command(cluster)
+
+
+@pytest.mark.skipif(not is_installed("postgresql"), reason="no PostgreSQL")
+def test_the_console_with_an_external_database(
+    cluster: ControlPlane, own: Administrator, api: ApiClient
+) -> None:
+    """The password is in the Secret and in nothing else."""
+    server = Postgres()
+    try:
+        address = server.new_database("fairlead")
+        url = f"postgresql://{address.user}@{address.host}:{address.port}/{address.database}"
+        with console(cluster, "store") as page:
+            path = "/components/console/store-password"
+            wrong = {"url": url, "password": "wrong-wrong-wrong"}
+            status, fault = own.send(page, "POST", path, wrong)
+            assert (status, fault["fields"][0]["path"]) == (422, "url"), fault
+            assert "look at user, password and database" in fault["fields"][0]["error"]
+            assert api.get(SECRET).status == 404
+            status, written = own.send(page, "POST", path, {**wrong, "password": address.password})
+            assert (status, written["ok"]) == (200, True), written
+            values = f'store: {{url: "{url}", size: ""}}\n'
+            order = {"component": "console", "do": "deploy", "values": values}
+            carried_out(own, page, order)
+            ready_component(own, page, "console")
+        made = api.get(f"/apis/apps/v1/namespaces/{SYSTEM}/deployments/fairlead-console").body
+        command = made["spec"]["template"]["spec"]["containers"][0]["command"]
+        assert f"--store={url}" in command
+        assert set(api.get(SECRET).body["data"]) == {"store-password"}
+        kinds = cluster.admin.run("api-resources", "--verbs=list", "-o", "name").split()
+        others = ",".join(each for each in kinds if each not in ("secrets", "componentstatuses"))
+        everything = cluster.admin.run("get", others, "-A", "-o", "yaml", "--show-managed-fields")
+        logs = [each.read_bytes() for each in cluster.folder.glob("store.*") if each.is_file()]
+        for text in (everything.encode(), *logs):
+            assert address.password.encode() not in text
+            assert b"wrong-wrong" not in text
+        check_as_by_command(cluster)
+    finally:
+        server.end()
