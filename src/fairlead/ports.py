@@ -1486,6 +1486,9 @@ class Store(
     A consumer asks for the part that it needs.
     """
 
+    @property
+    def ledger(self) -> UsageLedger: ...
+
     async def facts(self) -> StoreFacts:
         """Raises StoreDown: so it is also the check whether the store answers."""
         ...

@@ -12,10 +12,13 @@ import msgspec
 import pytest
 from sqlalchemy import Connection
 from tests.stores.rows import (
+    HOUR,
     NOW,
     audit_row,
     credential,
+    ledger_batch,
     operation_row,
+    price,
     sign_in,
     tree_version,
 )
@@ -34,12 +37,26 @@ ONLY_SQLITE = pytest.mark.parametrize("engine", ["sqlite"])
 ROWS = {
     "audit": 3,
     "credentials": 1,
+    "kept_states": 1,
+    "ledger_claim": 1,
+    "ledger_gaps": 1,
+    "ledger_jobs": 1,
+    "node_days": 1,
+    "node_hours": 1,
+    "node_intervals": 1,
     "operations": 1,
-    "owners": 2,
+    "owners": 5,
+    "pod_hours": 1,
+    "pod_intervals": 2,
+    "price_classes": 1,
+    "prices": 1,
     "sign_ins": 2,
     "spent_keys": 1,
     "tree_versions": 1,
+    "usage_accounts": 2,
+    "usage_days": 2,
 }
+TOTAL = sum(ROWS.values())
 
 
 async def filled(address: StoreAddress) -> bytes:
@@ -55,6 +72,11 @@ async def filled(address: StoreAddress) -> bytes:
     await store.keep_operation(operation_row())
     for name in ("root." + "名" * 400, "root.b"):
         await store.owner_id(OwnerKind.LEAF, name)
+    claim = await store.ledger.claim_ledger("one", NOW)
+    await store.ledger.write_ledger(claim.epoch, ledger_batch())
+    claim = await store.ledger.claim_ledger("two", NOW + 2 * HOUR)
+    await store.ledger.fold_day(claim.epoch, NOW - HOUR, NOW + HOUR)
+    await store.ledger.add_price(price())
     await store.close()
     return b"".join(SqlAdministration(address).export())
 
@@ -70,7 +92,7 @@ async def test_a_store_goes_through_an_engine_and_comes_back_byte_for_byte(
 
     lines = await filled(sqlite_address())
     middle, last = SqlAdministration(new_address()), SqlAdministration(sqlite_address())
-    assert middle.import_lines(lines) == sum(ROWS.values())
+    assert middle.import_lines(lines) == TOTAL
     assert middle.check().rows == ROWS
     assert b"".join(middle.export()) == lines
     last.import_lines(b"".join(middle.export()))
@@ -128,12 +150,12 @@ BAD_FILES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     ),
     "a line is missing": (
         lambda lines: b"".join(each for at, each in enumerate(lines.splitlines(True)) if at != 3),
-        "the file has 10 rows and lists 11",
+        f"the file has {TOTAL - 1} rows and lists {TOTAL}",
     ),
     "another schema": (
-        lambda lines: changed(lines, 0, b'"schema":"0004"', b'"schema":"0001"'),
+        lambda lines: changed(lines, 0, b'"schema":"0005"', b'"schema":"0001"'),
         "the file has a store of schema `0001`, format 1; this Fairlead imports schema "
-        "`0004`, format 1",
+        "`0005`, format 1",
     ),
     "another table": (
         lambda lines: changed(lines, 1, b'"table":"audit"', b'"table":"users"'),
@@ -174,7 +196,7 @@ async def test_a_damaged_file_is_refused_with_its_line_and_nothing_is_stored(
     new_address: Callable[[], StoreAddress],
 ) -> None:
     lines = await filled(new_address())
-    assert lines.splitlines()[-1] == b'{"rows":11}'
+    assert lines.splitlines()[-1] == b'{"rows":%d}' % TOTAL
     target = SqlAdministration(new_address())
     for what, (damage, expected) in BAD_FILES.items():
         with pytest.raises(UserError) as caught:
@@ -182,7 +204,7 @@ async def test_a_damaged_file_is_refused_with_its_line_and_nothing_is_stored(
         assert caught.value.what == expected, what
         assert caught.value.hint
         assert set(target.check().rows.values()) == {0}, what
-    assert target.import_lines(lines) == 11
+    assert target.import_lines(lines) == TOTAL
 
 
 async def test_an_export_is_of_one_moment(
@@ -198,8 +220,8 @@ async def test_an_export_is_of_one_moment(
     await store.end_sign_ins(user="bob")
     await store.close()
     seen += lines
-    assert msgspec.json.decode(seen[-1]) == {"rows": 11}
-    assert len(seen) == 13
+    assert msgspec.json.decode(seen[-1]) == {"rows": TOTAL}
+    assert len(seen) == TOTAL + 2
 
 
 async def test_rows_of_an_older_schema_are_not_exported(
@@ -209,7 +231,7 @@ async def test_rows_of_an_older_schema_are_not_exported(
     migrate(address, target=VERSIONS[0])
     with pytest.raises(UserError) as caught:
         list(SqlAdministration(address).export())
-    assert caught.value.what == f"the store `{address.place}` has schema `0001`, not `0004`"
+    assert caught.value.what == f"the store `{address.place}` has schema `0001`, not `0005`"
     with pytest.raises(UserError):
         SqlAdministration(address).check()
 
@@ -234,7 +256,7 @@ async def test_no_other_process_writes_between_the_look_and_the_rows(
         return found
 
     monkeypatch.setattr(administration, "row_counts", write_beside)
-    assert SqlAdministration(address).import_lines(lines) == sum(ROWS.values())
+    assert SqlAdministration(address).import_lines(lines) == TOTAL
     assert refused == ["database is locked"]
 
 

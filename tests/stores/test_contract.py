@@ -316,7 +316,7 @@ async def test_facts_name_the_engine_the_place_and_the_schema(
     expected = {"sqlite": "3.", "postgresql": "PostgreSQL 1", "mariadb": "1"}
     assert facts.engine == ("mysql" if engine == "mariadb" else engine)
     assert facts.engine_version.startswith(expected[engine])
-    assert facts.schema == "0004" and len(facts.id) == 32
+    assert facts.schema == "0005" and len(facts.id) == 32
     assert facts.place == address.place
     again = SqlStore(address)
     assert (await again.facts()).id == facts.id

@@ -33,7 +33,7 @@ from fairlead.errors import StoreDown, UserError
 from fairlead.model.records.audit import AuditFilter
 from fairlead.model.records.sign_ins import SignIn
 
-PARTS = {"sqlite": 3, "postgresql": 6, "mariadb": 3}
+PARTS = {"sqlite": 9, "postgresql": 18, "mariadb": 9}
 """Of the statements a run tries one part: a new database takes a second in PostgreSQL."""
 WRITES = ("CREATE", "ALTER", "INSERT", "UPDATE", "DELETE")
 """A process that ends between two questions leaves the same store as before the first."""

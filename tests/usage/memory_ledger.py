@@ -89,13 +89,21 @@ class MemoryLedger:
         return LedgerClaim(
             self.epoch,
             self.heartbeat,
-            _sorted((each for each in self.pods.values() if each.ended_at == OPEN), "pod_uid"),
+            _sorted(
+                (each for each in self.pods.values() if each.ended_at == OPEN),
+                "pod_uid",
+                "started_at",
+            ),
             tuple(sorted(ended)),
-            _sorted((each for each in self.nodes.values() if each.ended_at == OPEN), "node_uid"),
+            _sorted(
+                (each for each in self.nodes.values() if each.ended_at == OPEN),
+                "node_uid",
+                "started_at",
+            ),
             _in_order(each for each in self.states.values() if each.ended_at == OPEN),
             await self.pod_hours(hour, hour + 1),
             await self.node_hours(hour, hour + 1),
-            tuple(sorted(each for each in self.jobs.values() if not each.deleted_at)),
+            tuple(self.jobs[uid] for uid in sorted(self.jobs) if not self.jobs[uid].deleted_at),
         )
 
     async def write_ledger(self, epoch: int, batch: LedgerBatch) -> None:

@@ -6,7 +6,7 @@ found out, and a store changes its engine by them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
@@ -15,11 +15,13 @@ from msgspec import Struct
 from sqlalchemy import (
     BigInteger,
     Column,
+    ColumnElement,
     Connection,
     Integer,
     Table,
+    and_,
     func,
-    insert,
+    or_,
     select,
     text,
     update,
@@ -28,6 +30,7 @@ from sqlalchemy.exc import IntegrityError
 
 from fairlead.edge.store import engines
 from fairlead.edge.store.address import POSTGRESQL, SQLITE, StoreAddress
+from fairlead.edge.store.ledger.bulk import Rows, plain_insert
 from fairlead.edge.store.migrate import migrate, store_facts
 from fairlead.edge.store.tables import META_ID, VERSIONS, meta, metadata
 from fairlead.errors import UserError
@@ -125,12 +128,23 @@ def row_counts(connection: Connection) -> dict[str, int]:
 
 def _all_rows(connection: Connection, table: Table) -> Iterator[dict[str, str | int]]:
     """By key, in parts: drivers would read the whole table into memory."""
-    [key] = table.primary_key.columns
-    asked = select(table).order_by(key).limit(ROWS_AT_ONCE)
+    key = list(table.primary_key.columns)
+    asked = select(table).order_by(*key).limit(ROWS_AT_ONCE)
     rows = connection.execute(asked).mappings().all()
     while rows:
         yield from (dict(row) for row in rows)
-        rows = connection.execute(asked.where(key > rows[-1][key.name])).mappings().all()
+        last = [rows[-1][each.name] for each in key]
+        rows = connection.execute(asked.where(_is_after(key, last))).mappings().all()
+
+
+def _is_after(key: Sequence[Column[Any]], last: Sequence[Any]) -> ColumnElement[bool]:
+    """Row comparisons in words that each engine answers by its index."""
+    first, *others = key
+    is_greater: ColumnElement[bool] = first > last[0]
+    if not others:
+        return is_greater
+    is_equal = and_(first == last[0], _is_after(others, last[1:]))
+    return and_(first >= last[0], or_(is_greater, is_equal))
 
 
 def _import(connection: Connection, lines: list[bytes]) -> int:
@@ -202,7 +216,11 @@ def _fault(column: Column[Any], value: str | int) -> str:
 def _insert(connection: Connection, name: str, rows: list[dict[str, str | int]]) -> None:
     if rows:
         try:
-            connection.execute(insert(metadata.tables[name]), rows)
+            table = metadata.tables[name]
+            into = Rows(connection.dialect.name, list(table.columns))
+            columns = table.columns.keys()
+            values = (tuple(row[column] for column in columns) for row in rows)
+            into.run(connection, plain_insert(table, into), values)
         except IntegrityError as error:
             raise UserError(f"two rows of `{name}` have the same key", _HINT) from error
     rows.clear()
@@ -211,7 +229,7 @@ def _insert(connection: Connection, name: str, rows: list[dict[str, str | int]])
 def _continue_numbers(connection: Connection) -> None:
     """PostgreSQL numbers new rows from a sequence, which rows with a number do not move."""
     for table in _TABLES:
-        if "id" in table.columns:
+        if table.autoincrement_column is not None:
             connection.execute(
                 text(
                     f"SELECT setval(pg_get_serial_sequence('{table.name}', 'id'), "

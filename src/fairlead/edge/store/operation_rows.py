@@ -6,7 +6,8 @@ from typing import Any
 
 from sqlalchemy import Row, Select, and_, or_, select
 
-from fairlead.edge.store.tables import NAME_LENGTH, operations
+from fairlead.edge.store.columns import NAME_LENGTH
+from fairlead.edge.store.tables import operations
 from fairlead.edge.store.texts import cut_text, whole_text
 from fairlead.model.records.rows import OperationRow
 

@@ -6,7 +6,6 @@ No statement here changes or deletes a row of the audit, but for `forget_audit`.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
 import time
 from collections.abc import AsyncGenerator, Callable
@@ -31,6 +30,9 @@ from sqlalchemy.exc import IntegrityError
 
 from fairlead.edge.store import engines
 from fairlead.edge.store.address import SQLITE, StoreAddress
+from fairlead.edge.store.columns import KEY_LENGTH, NAME_LENGTH
+from fairlead.edge.store.ledger.accounts import name_hash
+from fairlead.edge.store.ledger.sql_ledger import SqlLedger
 from fairlead.edge.store.migrate import store_facts
 from fairlead.edge.store.operation_rows import (
     operation_row,
@@ -38,8 +40,6 @@ from fairlead.edge.store.operation_rows import (
     operations_before,
 )
 from fairlead.edge.store.tables import (
-    KEY_LENGTH,
-    NAME_LENGTH,
     audit,
     credentials,
     operations,
@@ -93,6 +93,7 @@ class SqlStore:
         self._writer = asyncio.Semaphore(1 if address.engine == SQLITE else engines.CONNECTIONS)
         self._down: StoreDown | None = None
         self._down_until = 0.0
+        self.ledger = SqlLedger(self._read, self._write)
 
     # sign-ins
 
@@ -278,7 +279,7 @@ class SqlStore:
         found = await self._owner_id(kind, name)
         if found is not None:
             return found
-        values = {"kind": str(kind), "name": whole_text(name), "name_hash": _hash(name)}
+        values = {"kind": str(kind), "name": whole_text(name), "name_hash": name_hash(name)}
         try:
             return await self._inserted(insert(owners).values(values))
         except IntegrityError:  # another replica was first
@@ -288,7 +289,7 @@ class SqlStore:
             return found
 
     async def _owner_id(self, kind: OwnerKind, name: str) -> int | None:
-        is_named = and_(owners.c.kind == str(kind), owners.c.name_hash == _hash(name))
+        is_named = and_(owners.c.kind == str(kind), owners.c.name_hash == name_hash(name))
         asked = select(owners.c.id).where(is_named)
         return await self._read(lambda connection: connection.scalar(asked))
 
@@ -347,10 +348,6 @@ class SqlStore:
 
 def _new_id(result: Any) -> int:
     return int(result.inserted_primary_key[0])
-
-
-def _hash(name: str) -> str:
-    return hashlib.sha256(whole_text(name).encode()).hexdigest()
 
 
 def _sign_in(row: Row[Any]) -> SignIn:

@@ -1,34 +1,24 @@
-"""The tables, one schema for all engines: times are BIGINT milliseconds, JSON is text, keys have
-at most 191 characters (MySQL's limit for an index of four-byte characters).
-
-The newest version of the schema; `migrations` has how a store comes to it.
-"""
+"""The tables: the newest version of the schema. `migrations` has how a store comes to it."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, Text
-from sqlalchemy.dialects.mysql import LONGTEXT
+from sqlalchemy import BigInteger, Column, Index, Table
 
-KEY_LENGTH: Final = 191
-NAME_LENGTH: Final = 255
-HASH_LENGTH: Final = 64
-LONG_TEXT: Final = Text().with_variant(LONGTEXT(), "mysql", "mariadb")
-"""MySQL's TEXT ends at 64 KiB."""
-ROW_ID: Final = BigInteger().with_variant(Integer(), "sqlite")
-"""SQLite numbers rows only if their type is INTEGER."""
-MYSQL_OPTIONS: Final[dict[str, Any]] = {
-    "mysql_engine": "InnoDB",
-    "mysql_charset": "utf8mb4",
-    "mysql_collate": "utf8mb4_bin",
-    "mariadb_engine": "InnoDB",
-    "mariadb_charset": "utf8mb4",
-    "mariadb_collate": "utf8mb4_bin",
-}
-"""`utf8mb4_bin`: texts that differ in case only are different, as in the other engines."""
+from fairlead.edge.store import ledger_tables
+from fairlead.edge.store.columns import (
+    LONG_TEXT,
+    MYSQL_OPTIONS,
+    hash_text,
+    key,
+    long_text,
+    name_text,
+    number,
+    row_id,
+)
 
-VERSIONS: Final = ("0001", "0002", "0003", "0004")
+VERSIONS: Final = ("0001", "0002", "0003", "0004", "0005")
 """Of the schema, oldest first: those of the files in `migrations/versions`, without Alembic, which
 takes a third of a second to load.
 """
@@ -40,75 +30,51 @@ META_MIGRATING: Final = "migrating"
 exists.
 """
 
-metadata = MetaData()
+metadata = ledger_tables.ledger_claim.metadata
+"""Of all tables, those of the ledger included."""
 
-
-def _key(name: str, **options: Any) -> Column[str]:
-    return Column(name, String(KEY_LENGTH), nullable=False, **options)
-
-
-def _hash(name: str, **options: Any) -> Column[str]:
-    return Column(name, String(HASH_LENGTH), nullable=False, **options)
-
-
-def _name(name: str) -> Column[str]:
-    return Column(name, String(NAME_LENGTH), nullable=False)
-
-
-def _text(name: str) -> Column[str]:
-    return Column(name, LONG_TEXT, nullable=False)
-
-
-def _millis(name: str) -> Column[int]:
-    return Column(name, BigInteger, nullable=False)
-
-
-def _id() -> Column[int]:
-    return Column("id", ROW_ID, primary_key=True, autoincrement=True)
-
-
-meta = Table("meta", metadata, _key("name", primary_key=True), _text("value"), **MYSQL_OPTIONS)
+meta = Table("meta", metadata, key("name", primary_key=True), long_text("value"), **MYSQL_OPTIONS)
 
 sign_ins = Table(
     "sign_ins",
     metadata,
-    _hash("hash", primary_key=True),
-    _text("identity"),
-    _key("user_id"),
-    _key("way"),
-    _millis("began_at"),
-    _millis("seen_at"),
-    _millis("ends_at"),
-    _key("csrf"),
-    _text("group_names"),
-    _key("source_ip"),
+    hash_text("hash", primary_key=True),
+    long_text("identity"),
+    key("user_id"),
+    key("way"),
+    number("began_at"),
+    number("seen_at"),
+    number("ends_at"),
+    key("csrf"),
+    long_text("group_names"),
+    key("source_ip"),
     Column("bound_to", LONG_TEXT, nullable=True),
     Index("sign_ins_user", "user_id"),
     **MYSQL_OPTIONS,
 )
 
 spent_keys = Table(
-    "spent_keys", metadata, _hash("hash", primary_key=True), _millis("ends_at"), **MYSQL_OPTIONS
+    "spent_keys", metadata, hash_text("hash", primary_key=True), number("ends_at"), **MYSQL_OPTIONS
 )
 
 audit = Table(
     "audit",
     metadata,
-    _id(),
-    _millis("at"),
-    _name("actor"),
-    _key("role"),
-    _key("source_ip"),
-    _key("action"),
-    _key("target_kind"),
-    _name("target_namespace"),
-    _name("target_name"),
-    _key("request_id"),
-    _key("result"),
-    _key("code"),
-    _text("summary"),
+    row_id(),
+    number("at"),
+    name_text("actor"),
+    key("role"),
+    key("source_ip"),
+    key("action"),
+    key("target_kind"),
+    name_text("target_namespace"),
+    name_text("target_name"),
+    key("request_id"),
+    key("result"),
+    key("code"),
+    long_text("summary"),
     Column("begun_id", BigInteger, nullable=False),
-    _text("searched"),
+    long_text("searched"),
     Index("audit_at", "at"),
     Index("audit_request", "request_id"),
     Index("audit_begun", "begun_id"),
@@ -119,10 +85,10 @@ audit = Table(
 owners = Table(
     "owners",
     metadata,
-    _id(),
-    _key("kind"),
-    _text("name"),
-    _hash("name_hash"),
+    row_id(),
+    key("kind"),
+    long_text("name"),
+    hash_text("name_hash"),
     Index("owners_name", "kind", "name_hash", unique=True),
     **MYSQL_OPTIONS,
 )
@@ -130,13 +96,13 @@ owners = Table(
 credentials = Table(
     "credentials",
     metadata,
-    _key("name", primary_key=True),
-    _key("user_id"),
-    _millis("issued_at"),
-    _millis("expires_at"),
-    _name("issued_by"),
-    _text("note"),
-    _millis("revoked_at"),
+    key("name", primary_key=True),
+    key("user_id"),
+    number("issued_at"),
+    number("expires_at"),
+    name_text("issued_by"),
+    long_text("note"),
+    number("revoked_at"),
     Index("credentials_user", "user_id"),
     **MYSQL_OPTIONS,
 )
@@ -144,13 +110,13 @@ credentials = Table(
 tree_versions = Table(
     "tree_versions",
     metadata,
-    _id(),
-    _millis("at"),
-    _name("actor"),
-    _key("version"),
-    _text("summary"),
-    _key("request_id"),
-    _text("tree"),
+    row_id(),
+    number("at"),
+    name_text("actor"),
+    key("version"),
+    long_text("summary"),
+    key("request_id"),
+    long_text("tree"),
     sqlite_autoincrement=True,
     **MYSQL_OPTIONS,
 )
@@ -158,15 +124,15 @@ tree_versions = Table(
 operations = Table(
     "operations",
     metadata,
-    _key("operation", primary_key=True),
-    _key("kind"),
-    _text("subject"),
-    _key("state"),
-    _name("created_by"),
-    _millis("created_at"),
-    _millis("ended_at"),
-    _text("message"),
-    _text("steps"),
+    key("operation", primary_key=True),
+    key("kind"),
+    long_text("subject"),
+    key("state"),
+    name_text("created_by"),
+    number("created_at"),
+    number("ended_at"),
+    long_text("message"),
+    long_text("steps"),
     Index("operations_created", "created_at"),
     **MYSQL_OPTIONS,
 )

@@ -9,6 +9,8 @@ def whole_text(text: str) -> str:
     >>> whole_text("a\\x00b")
     'a␀b'
     """
+    if text.isascii() and "\x00" not in text:
+        return text  # nearly all are
     return text.replace("\x00", "␀").encode("utf-8", "replace").decode()
 
 

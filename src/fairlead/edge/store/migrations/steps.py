@@ -10,9 +10,10 @@ from typing import Any
 
 from alembic import op
 from sqlalchemy import Column, inspect
+from sqlalchemy.schema import SchemaItem
 
 
-def create_table(name: str, *columns: Column[Any], **options: Any) -> None:
+def create_table(name: str, *columns: SchemaItem, **options: Any) -> None:
     if not inspect(op.get_bind()).has_table(name):
         op.create_table(name, *columns, **options)
 

@@ -1,0 +1,1 @@
+"""The usage ledger in the store (docs/spec/usage.md)."""

@@ -1,0 +1,219 @@
+"""Integrals of the ledger, added up by the engine."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ColumnElement,
+    Connection,
+    FromClause,
+    Select,
+    case,
+    exists,
+    func,
+    literal,
+    select,
+    union_all,
+)
+
+from fairlead.edge.store.address import SQLITE
+from fairlead.edge.store.ledger.accounts import (
+    UsageAccount,
+    accounts_by_id,
+    accounts_of,
+    class_ids,
+    classes_by_id,
+)
+from fairlead.edge.store.ledger.forks import touching, within
+from fairlead.edge.store.ledger_tables import (
+    CLAIM_ID,
+    ledger_claim,
+    node_hours,
+    node_intervals,
+    pod_hours,
+    pod_intervals,
+)
+from fairlead.errors import UserError
+from fairlead.model.usage.ledger import PriceClass
+from fairlead.model.usage.sums import NodeSum, UsageIntegral, UsageSum
+
+LONGEST: Final = 1 << 36
+"""Milliseconds: an amount times this time stays within 63 bits (`MOST`)."""
+_HALF: Final = 32
+_AMOUNTS: Final = ("gpu", "gpu_memory_mib", "cpu_milli", "memory_mib")
+_STATES: Final = ("busy", "idle", "unknown")
+
+
+def usage_sums(
+    connection: Connection, start: int, end: int, namespaces: Collection[str] | None = None
+) -> tuple[UsageSum, ...]:
+    """As `ports.LedgerReading.usage_sums`."""
+    found = usage_by_account(connection, start, end, namespaces)
+    accounts = accounts_by_id(connection, found.keys())
+    return sorted_sums(start, {accounts[id]: values for id, values in found.items()})
+
+
+def sorted_sums(day: int, found: Mapping[UsageAccount, list[int]]) -> tuple[UsageSum, ...]:
+    """`found`: the fields of the integral, and the number of pods."""
+    return tuple(
+        UsageSum(day, *account, UsageIntegral(*found[account][:-1]), found[account][-1])
+        for account in sorted(found)
+    )
+
+
+def usage_by_account(
+    connection: Connection, start: int, end: int, namespaces: Collection[str] | None = None
+) -> dict[int, list[int]]:
+    """By the id of the account: the fields of the integral, and the number of pods."""
+    _check_length(start, end)
+    accounts = accounts_of(namespaces)
+    found: dict[int, list[int]] = defaultdict(lambda: [0] * 8)
+    asked = _pod_question(connection, start, min(end, heartbeat(connection)), accounts)
+    for id, pods, *values in connection.execute(asked):
+        found[id][:4] = _whole(values)
+        found[id][-1] = int(pods)
+    for id, *values in connection.execute(_hours_question(connection, start, end, accounts)):
+        found[id][4:7] = _whole(values)
+    return found
+
+
+def node_sums(connection: Connection, start: int, end: int) -> tuple[NodeSum, ...]:
+    """As `ports.LedgerReading.node_sums`."""
+    classes = classes_by_id(connection)
+    found = {
+        classes[id]: values for id, values in node_sums_by_class(connection, start, end).items()
+    }
+    return sorted_node_sums(start, found)
+
+
+def sorted_node_sums(day: int, found: Mapping[PriceClass, list[int]]) -> tuple[NodeSum, ...]:
+    return tuple(NodeSum(day, each, *found[each]) for each in sorted(found))
+
+
+def node_sums_by_class(connection: Connection, start: int, end: int) -> dict[int, list[int]]:
+    """By the id of the price class: the numbers of `NodeSum`."""
+    _check_length(start, end)
+    found: dict[int, list[int]] = defaultdict(lambda: [0] * 7)
+    last = min(end, heartbeat(connection))
+    columns = node_intervals.c
+    ms = _overlap(connection, node_intervals, start, last)
+    is_within = within(node_intervals, start, last)
+    inner = select(columns.class_id, ms.label("ms")).where(is_within).subquery()
+    asked = select(inner.c.class_id, *_summed(connection, inner.c.ms)).group_by(inner.c.class_id)
+    for id, *values in connection.execute(asked):
+        found[id][:1] = _whole(values)
+    for id, values in _held_by_class(connection, start, end).items():
+        found[id][1:4] = values
+    hours, names = node_hours.c, ("free", "stranded", "broken")
+    of_nodes = (
+        select(
+            columns.class_id, *(each for name in names for each in _summed(connection, hours[name]))
+        )
+        .join_from(node_hours, node_intervals, columns.id == hours.interval_id)
+        .where(hours.hour >= start, hours.hour < end)
+        .group_by(columns.class_id)
+    )
+    for id, *values in connection.execute(of_nodes):
+        found[id][4:] = _whole(values)
+    return found
+
+
+def _held_by_class(connection: Connection, start: int, end: int) -> dict[int, list[int]]:
+    rows = {
+        id: _whole(values)
+        for id, *values in connection.execute(_hours_question(connection, start, end, None))
+    }
+    found: dict[int, list[int]] = defaultdict(lambda: [0] * 3)
+    for id, class_id in class_ids(connection, rows.keys()).items():
+        for at, each in enumerate(rows[id]):
+            found[class_id][at] += each
+    return found
+
+
+def heartbeat(connection: Connection) -> int:
+    asked = select(ledger_claim.c.heartbeat).where(ledger_claim.c.id == CLAIM_ID)
+    return connection.scalar(asked) or 0
+
+
+def _check_length(start: int, end: int) -> None:
+    if end - start > LONGEST:
+        days = (end - start) // 86_400_000
+        raise UserError(f"a period of {days} days is too long", "ask for two years at most")
+
+
+def _pod_question(
+    connection: Connection, start: int, end: int, accounts: Select[Any] | None
+) -> Select[Any]:
+    """UsageAccount, number of pods, and sums."""
+    columns = pod_intervals.c
+    ms = _overlap(connection, pod_intervals, start, end)
+    amounts = [(columns[name] * ms).label(name) for name in _AMOUNTS]
+    parts = [
+        select(columns.account_id, _first_of_pod(start).label("pods"), *amounts).where(touched)
+        for touched in touching(pod_intervals, start, end)
+    ]
+    if accounts is not None:
+        parts = [part.where(columns.account_id.in_(accounts)) for part in parts]
+    inner = parts[0].subquery() if len(parts) == 1 else union_all(*parts).subquery()
+    sums = [each for name in _AMOUNTS for each in _summed(connection, inner.c[name])]
+    id = inner.c.account_id
+    return select(id, func.sum(inner.c.pods), *sums).group_by(id)
+
+
+def _first_of_pod(start: int) -> ColumnElement[int]:
+    """1 for the first interval of a pod in the account that touches the time, 0 for the others: so
+    their sum is the number of pods. The inner question is asked for pods with several intervals.
+    """
+    columns, before = pod_intervals.c, pod_intervals.alias("earlier")
+    has_earlier = exists().where(
+        before.c.pod_uid == columns.pod_uid,
+        before.c.started_at < columns.started_at,
+        before.c.account_id == columns.account_id,
+        before.c.ended_at > start,
+        before.c.started_at < before.c.ended_at,
+    )
+    return case((columns.is_later == 0, 1), (has_earlier, 0), else_=1)
+
+
+def _hours_question(
+    connection: Connection, start: int, end: int, accounts: Select[Any] | None
+) -> Select[Any]:
+    """UsageAccount, and sums of its hours that begin in the time."""
+    hours, columns = pod_hours.c, pod_intervals.c
+    sums = [each for name in _STATES for each in _summed(connection, hours[name])]
+    asked = (
+        select(columns.account_id, *sums)
+        .join_from(pod_hours, pod_intervals, columns.id == hours.interval_id)
+        .where(hours.hour >= start, hours.hour < end)
+        .group_by(columns.account_id)
+    )
+    return asked if accounts is None else asked.where(columns.account_id.in_(accounts))
+
+
+def _overlap(connection: Connection, table: FromClause, start: int, end: int) -> ColumnElement[int]:
+    columns = table.c
+    is_sqlite = connection.dialect.name == SQLITE
+    least, greatest = (func.min, func.max) if is_sqlite else (func.least, func.greatest)
+    found: ColumnElement[int] = least(columns.ended_at, literal(end, BigInteger)) - greatest(
+        columns.started_at, literal(start, BigInteger)
+    )
+    return found
+
+
+def _summed(connection: Connection, column: Column[Any] | ColumnElement[Any]) -> list[Any]:
+    """The sum, exactly. SQLite's own fails above 63 bits: there halves are added up."""
+    if connection.dialect.name != SQLITE:
+        return [func.sum(column), literal(0)]
+    low = column.op("&")((1 << _HALF) - 1)
+    return [func.sum(low), func.sum(column.op(">>")(_HALF))]
+
+
+def _whole(values: list[Any]) -> list[int]:
+    """The sums of pairs of `_summed`."""
+    pairs = zip(values[::2], values[1::2], strict=True)
+    return [int(low or 0) + (int(high or 0) << _HALF) for low, high in pairs]
