@@ -20,6 +20,7 @@ from tests.browser.layout import SIDEWAYS, settle
 from tests.browser.still_console import served
 from tests.browser.test_people import MemoryTrail, open_row, press
 from tests.browser.test_sign_in import AXE, signed_in, tab_to
+from tests.browser.usage_world import ledger_of
 from tests.console.clusters import living_cluster
 from tests.console.data_parts import MemoryRecords, StillData, claim
 from tests.console.people_parts import MemoryPeople, member, team
@@ -43,6 +44,9 @@ MORE: Final = (
     "/quota/tree",
     "/nodes/gpu-1",
     f"/jobs/{SPACE}/pytorchjob/bert",
+    f"/jobs/{SPACE}/mpijob/old?tab=cost",
+    "/jobs?deleted=yes",
+    "/usage?by=job",
     "/nodes?open=gpu-1",
     "/users?open=bob",
     "/groups?open=a",
@@ -104,7 +108,7 @@ def still(writes: Writes) -> Iterator[str]:
         components=lambda: components,
     )
     desk = Parts(FakeSignInApi(users, groups), records=MemoryTrail()).desk()
-    with served(world, desk, forms=FORMS) as address:
+    with served(world, desk, forms=FORMS, ledger=ledger_of()) as address:
         yield address
 
 

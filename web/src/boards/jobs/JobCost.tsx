@@ -87,21 +87,22 @@ const ended = (pod: PodCost): string => [exactTime(parseTime(pod.start)), pod.en
 
 function podColumns(t: Words["t"], currency: string): Column<PodCost>[] {
   const paid = { unit: currency, number: true, unsortable: true };
+  const rate = { ...paid, unit: `${currency}/s` };
   return [
     { key: "pod", head: t("job.instance"), width: 130, mono: true, fixed: true, unsortable: true, title: (pod) => pod.pod, cell: (pod) => pod.pod },
     { key: "status", head: t("col.status"), width: 76, unsortable: true, title: ended, cell: (pod) => statusWord(pod.status, t) },
     { key: "seconds", head: t("col.duration"), width: 80, number: true, unsortable: true, title: ended, cell: (pod) => duration(pod.seconds) },
-    { key: "cores", head: t("prices.cores"), width: 52, number: true, unsortable: true, cell: (pod) => gpus(pod.cores) },
+    { key: "cores", head: t("prices.cores"), width: 60, number: true, unsortable: true, cell: (pod) => gpus(pod.cores) },
     { key: "memoryMiB", head: t("prices.memory"), width: 72, number: true, unsortable: true, cell: (pod) => memory(pod.memoryMiB) },
     { key: "gpus", head: t("job.gpus"), width: 52, number: true, unsortable: true, title: (pod) => (pod.gpuMemoryMiB > 0 ? memory(pod.gpuMemoryMiB) : ""), cell: (pod) => gpus(pod.gpus) },
-    { key: "model", head: t("usage.model"), width: 84, unsortable: true, title: (pod) => pod.model, cell: (pod) => pod.model || UNKNOWN },
+    { key: "model", head: t("usage.model"), width: 80, unsortable: true, title: (pod) => pod.model, cell: (pod) => pod.model || UNKNOWN },
     { key: "node", head: t("col.node"), width: 80, mono: true, unsortable: true, cell: (pod) => <Link to={`/nodes/${encodeURIComponent(pod.node)}`}>{pod.node}</Link> },
-    { key: "instanceType", head: t("cost.instanceType"), width: 94, mono: true, unsortable: true, title: (pod) => pod.instanceType, cell: (pod) => pod.instanceType || UNKNOWN },
+    { key: "instanceType", head: t("cost.instanceType"), width: 90, mono: true, unsortable: true, title: (pod) => pod.instanceType, cell: (pod) => pod.instanceType || UNKNOWN },
     ...(currency === ""
       ? []
       : ([
-          { ...paid, key: "perHour", head: t("cost.perSecond"), width: 80, title: (pod) => `${money(pod.perHour)} ${currency} / h`, cell: (pod) => perSecond(pod.perHour) },
-          { ...paid, key: "listPerHour", head: t("cost.listPerSecond"), width: 82, title: (pod) => `${money(pod.listPerHour)} ${currency} / h`, cell: (pod) => perSecond(pod.listPerHour) },
+          { ...rate, key: "perHour", head: t("cost.perSecond"), width: 84, title: (pod) => `${money(pod.perHour)} ${currency} / h`, cell: (pod) => perSecond(pod.perHour) },
+          { ...rate, key: "listPerHour", head: t("cost.listPerSecond"), width: 88, title: (pod) => `${money(pod.listPerHour)} ${currency} / h`, cell: (pod) => perSecond(pod.listPerHour) },
           { ...paid, key: "cost", head: t("cost.actualShort"), width: 78, cell: (pod) => money(pod.cost) },
           { ...paid, key: "listCost", head: t("cost.listShort"), width: 78, cell: (pod) => money(pod.listCost) },
           { key: "savedPercent", head: t("cost.saved"), width: 64, number: true, unsortable: true, cell: (pod) => percent(pod.savedPercent) },

@@ -16,6 +16,9 @@ import { partWord, usageName } from "./words";
 
 const HEIGHT = 168;
 const MAX_ROWS = 12;
+/** Dates below the bars; on a narrow page each still has room. */
+const LABELS_MAX = 8;
+const YEAR_LETTERS = "2026-".length;
 
 const USE_COLOURS: Readonly<Record<(typeof USE_PARTS)[number], string>> = { busy: "--teal", idle: "--amber-soft", unknown: "--unknown-line" };
 
@@ -89,6 +92,7 @@ function stackOf({ parts: hours, total }: Bar, parts: readonly Part[]): string {
 function Picture({ parts, bars }: Drawing) {
   const { t } = useWords();
   const end = axisEnd(bars);
+  const every = Math.ceil(bars.length / LABELS_MAX);
   const words = (bar: Bar) => [`${bar.day}: ${heldHours(bar.total)} ${t("usage.gpuHours")}`, ...parts.flatMap(({ name }, i) => (bar.parts[i] ? [`${name}: ${heldHours(bar.parts[i])}`] : []))].join("\n");
   const total = bars.reduce((sum, bar) => sum + bar.total, 0);
   return (
@@ -102,8 +106,9 @@ function Picture({ parts, bars }: Drawing) {
         ))}
       </div>
       <div className="daybars-days num" aria-hidden="true">
-        <span>{bars[0]?.day}</span>
-        <span>{bars.length > 1 ? bars.at(-1)?.day : ""}</span>
+        {bars.map((bar, i) => (
+          <span key={bar.day}>{i % every === 0 ? bar.day.slice(YEAR_LETTERS) : ""}</span>
+        ))}
       </div>
       <ul className="daybars-legend">
         {parts.map(({ name, colour }) => (
