@@ -1696,7 +1696,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "usage.part.used": "使用中",
   "usage.part.idle": "闲置",
   "usage.part.unknown": "未知",
-  "usage.part.free": "空闲",
+  "usage.part.free": "空闲可用",
   "usage.part.stranded": "搁浅",
   "usage.part.broken": "故障",
   "usage.without.user": "无用户",

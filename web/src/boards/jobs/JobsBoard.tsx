@@ -21,8 +21,8 @@ import { JobCharts } from "./JobCharts";
 import { JobFacts } from "./JobFacts";
 import { JobTable } from "./JobTable";
 
-const FILTERS = ["job_namespace", "job_type", "job_name", "job_status", "user", "leaf", "deleted", "q"] as const;
-const ASKED = [...FILTERS, "sort"] as const;
+const FILTERS = ["job_namespace", "job_type", "job_name", "job_status", "user", "leaf", "q"] as const;
+const ASKED = [...FILTERS, "deleted", "sort"] as const;
 const STATUSES = ["Running", "Pending", "Succeeded", "Failed"] as const;
 
 export type JobId = readonly [namespace: string, type: string, name: string];
@@ -44,6 +44,7 @@ export function JobsBoard() {
   const found = useJobs(naming, isNaming).data?.items.map((j) => j.name) ?? [];
   const open = jobId(params.get("open"));
   const opened = useJob(open).data;
+  const areDeleted = params.get("deleted") === "yes";
   const wordOf = (status: string) => {
     const key = `status.${status.toLowerCase()}`;
     return isMessageKey(key) ? t(key) : status;
@@ -62,7 +63,7 @@ export function JobsBoard() {
           <Choices
             name="deleted"
             label={t("jobs.which")}
-            value={params.get("deleted") === "yes" ? "yes" : ""}
+            value={areDeleted ? "yes" : ""}
             choices={[
               { value: "", word: t("jobs.existing") },
               { value: "yes", word: t("jobs.deletedOnly") },
@@ -85,12 +86,16 @@ export function JobsBoard() {
           selected={open?.join("/") ?? null}
           onOpen={(job) => set({ open: jobKey(job) }, open ? "replace" : "push")}
           none={
-            <Empty why={t("jobs.none")}>
-              {t("jobs.noneNext")} <Command text={FIRST_JOB} />
-            </Empty>
+            areDeleted ? (
+              <Empty why={t("sentence.jobs-no-deleted")} />
+            ) : (
+              <Empty why={t("jobs.none")}>
+                {t("jobs.noneNext")} <Command text={FIRST_JOB} />
+              </Empty>
+            )
           }
         />
-        <JobCharts filters={pick(params, ["job_namespace", "job_type", "job_name"])} />
+        {!areDeleted && <JobCharts filters={pick(params, ["job_namespace", "job_type", "job_name"])} />}
         {open && (
           <SidePanel name={open[2]} of={{ kind: "job", namespace: open[0], type: open[1], name: open[2], live: opened?.job.live ?? true, waits: Boolean(opened?.job.waiting), hasPods: opened?.instances.length !== 0 }} page={`/jobs/${open.map(encodeURIComponent).join("/")}`} onClose={() => set({ open: null })}>
             <JobFacts id={open} />
