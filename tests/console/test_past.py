@@ -216,6 +216,14 @@ async def test_a_moment_is_read_once_for_the_routes_of_a_page() -> None:
     assert len(asked) == 1
 
 
+async def test_a_job_that_did_not_exist_then_is_absent() -> None:
+    past = await Past().lived()
+    status, answer = await past.ask("/jobs/team-a/pytorchjob/bert?at=-90m")
+    assert (status, answer["code"]) == (404, "not-found")
+    status, answer = await past.ask("/jobs?at=-90m&deleted=yes")
+    assert (status, answer["error"]) == (400, "`deleted` and `at` are given")
+
+
 async def test_a_job_of_the_past_has_no_events_of_the_present() -> None:
     past = await Past().lived()
     _, now = await past.ask("/jobs/team-a/pytorchjob/bert")

@@ -45,14 +45,18 @@ class StateKeeper:
 
     def __init__(self, ledger: LedgerWriting) -> None:
         self._ledger = ledger
-        self._epoch = 0
+        self.epoch = 0
         self._open: dict[tuple[StateKind, str], tuple[int, bytes]] = {}
         self.count = 0
 
+    async def claim(self, at: int) -> None:
+        """As a recorder that begins."""
+        self.epoch = (await self._ledger.claim_ledger("keeper", at)).epoch
+
     async def look(self, snapshot: ClusterSnapshot, at: int) -> None:
         """`at`: milliseconds UTC."""
-        if not self._epoch:
-            self._epoch = (await self._ledger.claim_ledger("keeper", at)).epoch
+        if not self.epoch:
+            await self.claim(at)
         begun, seen = [], set()
         for kind, uid, namespace, name, row in kept_rows(snapshot):
             body = state_body(row)
@@ -70,4 +74,4 @@ class StateKeeper:
         self._open |= {(each.kind, each.uid): (at, each.body) for each in begun}
         self.count += len(begun)
         batch = LedgerBatch(at, states=tuple(begun), state_ends=tuple(ends))
-        await self._ledger.write_ledger(self._epoch, batch)
+        await self._ledger.write_ledger(self.epoch, batch)

@@ -1,9 +1,11 @@
 // Which answers does a page hold? One hook per route. The first element of a key is the topic whose hints refresh it.
 import { keepPreviousData, MutationCache, QueryCache, QueryClient, queryOptions, useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMemo } from "react";
+import { useAt } from "../past/at";
 import { ApiError, getJson, postJson, sendWrite, type WriteMethod } from "./fetch";
 import { leaveIfSignedOut } from "./session";
 import type { TimeRange } from "../charts/range";
-import type { AuditPage, BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, ComponentDetail, ComponentList, CredentialList, DataSetDetail, DataSetList, EndedOperationPage, GpuList, GroupList, GpuMapAnswer, HealthPage, Holder, HolderGroupList, HolderList, IdleList, InstanceList, JobClone, JobCost, JobDetail, JobFormList, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, OperationDetail, OperationList, Overview, OwnRights, Preview, PriceList, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList, SearchAnswer, ServingList, StoreChecked, UsageDays, UsageList, UserList, UserRow } from "./types";
+import type { AuditPage, BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, ComponentDetail, ComponentList, CredentialList, DataSetDetail, DataSetList, EndedOperationPage, GpuList, GroupList, GpuMapAnswer, HealthPage, Holder, HolderGroupList, HolderList, IdleList, InstanceList, JobClone, JobCost, JobDetail, JobFormList, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, OperationDetail, OperationList, Overview, OwnRights, PastTimes, Preview, PriceList, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList, SearchAnswer, ServingList, StoreChecked, UsageDays, UsageList, UserList, UserRow } from "./types";
 
 export const GPU_MAP_KEY = ["gpus", "/gpus/map"] as const;
 /** Hints come sooner; this bounds the age of what is shown where they do not. */
@@ -31,15 +33,29 @@ export function mayRetry(failures: number, error: Error): boolean {
   return failures < 3 && error instanceof ApiError && [0, 502, 503].includes(error.status);
 }
 
-function useAnswer<T>(topic: string, path: string, params?: URLSearchParams, enabled = true, refreshMs = BOARD_REFRESH_MS) {
+function useAnswer<T>(topic: string, path: string, params?: URLSearchParams, enabled = true, refreshMs: number | false = BOARD_REFRESH_MS) {
+  const isPast = params?.has("at") ?? false;
   return useQuery({
     queryKey: [topic, path, params?.toString() ?? ""],
     queryFn: ({ signal }) => getJson<T>(path, params, signal),
     placeholderData: keepPreviousData,
-    refetchInterval: refreshMs,
+    refetchInterval: isPast ? false : refreshMs,
     enabled,
+    ...(isPast ? PAST_ANSWER : {}),
   });
 }
+
+/** What was does not change; a moment that cannot be shown is refused at once. */
+const PAST_ANSWER = { staleTime: Number.POSITIVE_INFINITY } as const;
+
+/** The moment of the page as a parameter; `undefined` of the present. */
+function useAtParams(): URLSearchParams | undefined {
+  const at = useAt();
+  return useMemo(() => (at === null ? undefined : new URLSearchParams({ at })), [at]);
+}
+
+/** Which moments can be shown. A console without a ledger answers 404: then there are none. */
+export const usePast = () => useQuery({ queryKey: ["past"], queryFn: ({ signal }) => getJson<PastTimes>("/past", undefined, signal), refetchInterval: ({ state }) => (state.error ? false : BOARD_REFRESH_MS), retry: false });
 
 const segment = encodeURIComponent;
 
@@ -69,10 +85,17 @@ export function useMoveClock(csrf: string) {
   });
 }
 
-export const useOverview = () => useAnswer<Overview>("overview", "/overview");
+export const useOverview = () => useAnswer<Overview>("overview", "/overview", useAtParams());
 /** Up to 40,000 cells: comparing two answers cell by cell would cost more than drawing the new one. */
-export const useGpuMap = () =>
-  useQuery({ queryKey: GPU_MAP_KEY, queryFn: ({ signal }) => getJson<GpuMapAnswer>("/gpus/map", undefined, signal), structuralSharing: false, refetchInterval: BOARD_REFRESH_MS });
+export function useGpuMap() {
+  const params = useAtParams();
+  return useQuery({
+    queryKey: params ? [...GPU_MAP_KEY, params.toString()] : GPU_MAP_KEY,
+    queryFn: ({ signal }) => getJson<GpuMapAnswer>("/gpus/map", params, signal),
+    structuralSharing: false,
+    ...(params ? { ...PAST_ANSWER, placeholderData: keepPreviousData } : { refetchInterval: BOARD_REFRESH_MS }),
+  });
+}
 export const useMine = (params: URLSearchParams) => useAnswer<MyWork>("jobs", "/mine", params);
 /** A pod's row, wherever its list has it; `null`: it holds no GPU. Nothing is asked for `null`. */
 export function useHolder(key: string | null) {
@@ -188,19 +211,21 @@ export function useSearch(q: string) {
 }
 
 export function useNode(name: string | null) {
+  const params = useAtParams();
   return useQuery({
-    queryKey: ["nodes", "detail", name],
-    queryFn: ({ signal }) => getJson<NodeDetail>(`/nodes/${segment(name ?? "")}`, undefined, signal),
-    refetchInterval: BOARD_REFRESH_MS,
+    queryKey: ["nodes", "detail", name, params?.toString() ?? ""],
+    queryFn: ({ signal }) => getJson<NodeDetail>(`/nodes/${segment(name ?? "")}`, params, signal),
+    refetchInterval: params ? false : BOARD_REFRESH_MS,
     enabled: name !== null,
   });
 }
 
 export function useJob(id: readonly [namespace: string, type: string, name: string] | null) {
+  const params = useAtParams();
   return useQuery({
-    queryKey: ["jobs", "detail", ...(id ?? [])],
-    queryFn: ({ signal }) => getJson<JobDetail>(`/jobs/${(id ?? []).map(segment).join("/")}`, undefined, signal),
-    refetchInterval: BOARD_REFRESH_MS,
+    queryKey: ["jobs", "detail", ...(id ?? []), params?.toString() ?? ""],
+    queryFn: ({ signal }) => getJson<JobDetail>(`/jobs/${(id ?? []).map(segment).join("/")}`, params, signal),
+    refetchInterval: params ? false : BOARD_REFRESH_MS,
     enabled: id !== null,
   });
 }

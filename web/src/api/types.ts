@@ -24,6 +24,7 @@ export type {
   EndedOperationPage,
   ListedOperation,
   StepRow,
+  PastTimes,
   AttentionLine,
   AuditEntry,
   AuditPage,

@@ -10,6 +10,7 @@ import { Icon } from "../parts/Icon";
 import { Panel } from "../parts/Panel";
 import { Answered, Bones, Empty } from "../parts/States";
 import { statusWord } from "../parts/Status";
+import { useAt } from "../past/at";
 import { navigate } from "../router/router";
 import { useQueryState } from "../router/usequery";
 import { ObjectCommand } from "../commands/EqualCommand";
@@ -44,11 +45,13 @@ export function GpuMap({ heightMax = 360, heightMany = 660, focus = EVERYTHING, 
   const asked = useGpuMap();
   const [params, set] = useQueryState();
   const chosen = params.get("color");
-  const by: ColourBy = isColourBy(chosen) ? chosen : "util";
+  // The past has no utilization: who held the cards is what it shows.
+  const usual: ColourBy = useAt() === null ? "util" : "team";
+  const by: ColourBy = isColourBy(chosen) ? chosen : usual;
   const asTable = params.get("map") === "table";
   const tools = (
     <>
-      <Choices name="color" label={t("map.colourBy")} value={by} choices={COLOUR_BY.map((value) => ({ value, word: t(`map.by.${value}`) }))} onChoose={(value) => set({ color: value === "util" ? null : value }, "replace")} />
+      <Choices name="color" label={t("map.colourBy")} value={by} choices={COLOUR_BY.map((value) => ({ value, word: t(`map.by.${value}`) }))} onChoose={(value) => set({ color: value === usual ? null : value }, "replace")} />
       <button type="button" className="tool" aria-pressed={asTable} title={t("map.table")} aria-label={t("map.table")} onClick={() => set({ map: asTable ? null : "table" }, "replace")} data-testid="action-map-table">
         <Icon name="table" />
       </button>

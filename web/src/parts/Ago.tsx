@@ -1,5 +1,6 @@
 // "3h ago", with the exact time on hover and for machines.
 import { useNow } from "../app/clock";
+import { useAt } from "../past/at";
 import { exactTime, parseTime, span, UNKNOWN } from "../format/format";
 import { useWords, type Words } from "../i18n/locale";
 
@@ -13,7 +14,9 @@ export function ago(seconds: number, t: Words["t"]): string {
 
 export function Ago({ at }: { at: string | null }) {
   const { t } = useWords();
-  const now = useNow(MINUTE_MS);
+  const present = useNow(MINUTE_MS);
+  // Of the past: as it was read then.
+  const now = parseTime(useAt()) ?? present;
   const ms = parseTime(at);
   if (ms === null) return UNKNOWN;
   return (

@@ -24,9 +24,11 @@ interface Props {
   worst?: Sentence | undefined;
   /** The object of the page: its name can be copied, and commands print the same. */
   of?: CommandObject;
+  /** The moment of the past that is shown: then it is not said how fresh the answer is. */
+  at?: string | null;
 }
 
-export function PageHead({ title, answer, onRefresh, before, sentence = answer?.sentence, worst, of }: Props) {
+export function PageHead({ title, answer, onRefresh, before, sentence = answer?.sentence, worst, of, at = null }: Props) {
   const words = useWords();
   const { t } = words;
   useEffect(() => {
@@ -47,7 +49,7 @@ export function PageHead({ title, answer, onRefresh, before, sentence = answer?.
           {sentence ? [sentence, worst].flatMap((each) => (each ? [sentenceWords(each, words)] : [])).join(" ") : "\u00a0"}
         </p>
       </div>
-      {answer && <Fresh answer={answer} onRefresh={onRefresh} />}
+      {answer && at === null && <Fresh answer={answer} onRefresh={onRefresh} />}
     </div>
   );
 }

@@ -176,12 +176,14 @@ function WayOut({ fault, onRetry }: { fault: ApiError; onRetry: () => unknown })
 /** Missing parts of otherwise good data. Several answers of a page may have the same warning: it is shown once. */
 export function Warnings({ of: lists }: { of: readonly (readonly Warning[] | undefined)[] }) {
   const seen = new Map<string, Warning>();
-  for (const warning of lists.flatMap((list) => list ?? [])) seen.set(`${warning.code} ${warning.source ?? ""}`, warning);
+  for (const warning of lists.flatMap((list) => list ?? []).filter(({ code }) => code !== IN_PAST_BAR)) seen.set(`${warning.code} ${warning.source ?? ""}`, warning);
   return [...seen.entries()].map(([key, warning]) => <WarningBanner key={key} warning={warning} />);
 }
 
 /** Known gaps in numbers that are still good; they are shown without a box. */
-const QUIET: readonly string[] = ["series-missing", "truncated"];
+const QUIET: readonly string[] = ["series-missing", "truncated", "not-kept"];
+/** The bar of the time slider has it in its own words. */
+const IN_PAST_BAR = "past-gap";
 
 function WarningBanner({ warning }: { warning: Warning }) {
   const { code } = useWords();

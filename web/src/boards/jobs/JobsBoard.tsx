@@ -6,6 +6,8 @@ import { Command } from "../../parts/Copy";
 import { FIRST_JOB } from "../../commands/commands";
 import { useWords, type Words } from "../../i18n/locale";
 import { isMessageKey } from "../../i18n/translate";
+import { useAt } from "../../past/at";
+import { PastBar } from "../../past/PastBar";
 import { Choices } from "../../parts/Choices";
 import { PageHead } from "../../parts/PageHead";
 import { SidePanel } from "../../parts/SidePanel";
@@ -22,7 +24,7 @@ import { JobFacts } from "./JobFacts";
 import { JobTable } from "./JobTable";
 
 const FILTERS = ["job_namespace", "job_type", "job_name", "job_status", "user", "leaf", "q"] as const;
-const ASKED = [...FILTERS, "deleted", "sort"] as const;
+const ASKED = [...FILTERS, "deleted", "sort", "at"] as const;
 const STATUSES = ["Running", "Pending", "Succeeded", "Failed"] as const;
 
 export type JobId = readonly [namespace: string, type: string, name: string];
@@ -36,6 +38,7 @@ const notServed = (types: readonly string[], t: Words["t"]): string => (types.le
 
 export function JobsBoard() {
   const { t } = useWords();
+  const at = useAt();
   const [params, set] = useQueryState();
   const asking = useMemo(() => listQuery(params, ASKED), [params]);
   const asked = useKept(useJobs(asking), asking);
@@ -52,7 +55,8 @@ export function JobsBoard() {
   return (
     <ChartPageProvider fallback="30m">
       <main className="page" data-testid="page-jobs">
-        <PageHead title={t("title.jobs")} answer={asked.data} onRefresh={() => void asked.refetch()} />
+        <PageHead title={t("title.jobs")} answer={asked.data} at={at} onRefresh={() => void asked.refetch()} />
+        {at && <PastBar />}
         <div className="filters">
           <Choice name="job_namespace" choices={facets?.["job_namespace"] ?? []} params={params} set={set} width={164} />
           <Choice name="job_type" choices={facets?.["job_type"] ?? []} params={params} set={set} width={128} foot={notServed(asked.data?.missingTypes ?? [], t)} />
@@ -60,16 +64,18 @@ export function JobsBoard() {
           <Choice name="job_status" choices={STATUSES} nameOf={wordOf} params={params} set={set} width={144} />
           <Choice name="user" label={t("col.user")} choices={facets?.["user"] ?? []} params={params} set={set} width={98} />
           <Choice name="leaf" label={t("col.quotaPath")} choices={facets?.["leaf"] ?? []} params={params} set={set} width={136} />
-          <Choices
-            name="deleted"
-            label={t("jobs.which")}
-            value={areDeleted ? "yes" : ""}
-            choices={[
-              { value: "", word: t("jobs.existing") },
-              { value: "yes", word: t("jobs.deletedOnly") },
-            ]}
-            onChoose={(deleted) => set({ deleted, page: null, open: null })}
-          />
+          {!at && (
+            <Choices
+              name="deleted"
+              label={t("jobs.which")}
+              value={areDeleted ? "yes" : ""}
+              choices={[
+                { value: "", word: t("jobs.existing") },
+                { value: "yes", word: t("jobs.deletedOnly") },
+              ]}
+              onChoose={(deleted) => set({ deleted, page: null, open: null })}
+            />
+          )}
           <div className="end">
             <SubmitLink />
             <SearchFilter params={params} set={set} placeholder={t("jobs.search")} />
@@ -95,7 +101,7 @@ export function JobsBoard() {
             )
           }
         />
-        {!areDeleted && <JobCharts filters={pick(params, ["job_namespace", "job_type", "job_name"])} />}
+        {!areDeleted && !at && <JobCharts filters={pick(params, ["job_namespace", "job_type", "job_name"])} />}
         {open && (
           <SidePanel name={open[2]} of={{ kind: "job", namespace: open[0], type: open[1], name: open[2], live: opened?.job.live ?? true, waits: Boolean(opened?.job.waiting), hasPods: opened?.instances.length !== 0 }} page={`/jobs/${open.map(encodeURIComponent).join("/")}`} onClose={() => set({ open: null })}>
             <JobFacts id={open} />

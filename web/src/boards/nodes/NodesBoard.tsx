@@ -7,6 +7,8 @@ import { count } from "../../format/format";
 import { GpuMap } from "../../gpumap/GpuMap";
 import { Command } from "../../parts/Copy";
 import { useWords } from "../../i18n/locale";
+import { useAt } from "../../past/at";
+import { PastBar } from "../../past/PastBar";
 import { PageHead } from "../../parts/PageHead";
 import { SidePanel } from "../../parts/SidePanel";
 import { Empty, FailedRefresh, Warnings } from "../../parts/States";
@@ -23,10 +25,11 @@ import { NodeFacts } from "./NodeFacts";
 
 const FILTERS = ["gpu_node", "GPU", "status", "mode", "model", "q"] as const;
 const NOTHING = new URLSearchParams();
-const ASKED = [...FILTERS, "sort"] as const;
+const ASKED = [...FILTERS, "sort", "at"] as const;
 
 export function NodesBoard() {
   const { t } = useWords();
+  const at = useAt();
   const [params, set] = useQueryState();
   const asking = useMemo(() => listQuery(params, ASKED), [params]);
   const asked = useKept(useNodes(asking), asking);
@@ -46,7 +49,8 @@ export function NodesBoard() {
   return (
     <ChartPageProvider fallback="30m">
       <main className="page" data-testid="page-nodes">
-        <PageHead title={t("title.nodes")} answer={asked.data} onRefresh={() => void asked.refetch()} />
+        <PageHead title={t("title.nodes")} answer={asked.data} at={at} onRefresh={() => void asked.refetch()} />
+        {at && <PastBar />}
         <div className="filters">
           <Choice name="gpu_node" choices={[...(facets?.["gpu_node"] ?? []), ...found]} onSearch={onNode} params={params} set={set} width={150} />
           <Choice name="GPU" choices={facets?.["GPU"] ?? []} params={params} set={set} width={100} />
@@ -62,7 +66,7 @@ export function NodesBoard() {
         <GpuMap heightMax={300} heightMany={410} focus={focus} />
         <NodeTable asked={asked} asking={asked.shown} open={open} onOpen={(node) => set({ open: node.name }, open ? "replace" : "push")} />
         {matching && matching.length > CHART_NODES_MAX && <div className="banner quiet">{t("nodes.chartsWhole", { n: count(matching.length) })}</div>}
-        {charted && (matching !== null || !asksNames) && <NodeCharts filters={charted} />}
+        {!at && charted && (matching !== null || !asksNames) && <NodeCharts filters={charted} />}
         {open && (
           <SidePanel name={open} of={{ kind: "node", name: open }} page={`/nodes/${encodeURIComponent(open)}`} onClose={() => set({ open: null })}>
             <NodeFacts name={open} />

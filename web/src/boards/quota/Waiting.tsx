@@ -17,7 +17,7 @@ import { type Column, isShown, useTableView } from "../../table/columns";
 import { DataTable } from "../../table/DataTable";
 import { BeyondLastPage, TableFoot, TableTools } from "../../table/TableTools";
 
-const ASKED = ["path", "name"] as const;
+const ASKED = ["path", "name", "at"] as const;
 const MAX_ROWS = 10;
 /** Reasons that only a user can resolve: the request is too large, or the tree is invalid. */
 const NEEDS_A_USER: readonly string[] = ["NeverFits", "TreeInvalid"];

@@ -81,6 +81,8 @@ def _asks_for_deleted(request: Request) -> bool:
     word = request.query_params.get("deleted", "")
     if word.lower() not in ("", "yes", "no"):
         raise UserError(f"`deleted` is `{word[:40]}`", "give `yes`, or `no`, which is the default")
+    if word.lower() == "yes" and "at" in request.query_params:
+        raise UserError("`deleted` and `at` are given", "`at` shows the jobs that existed then")
     return word.lower() == "yes"
 
 
@@ -267,6 +269,8 @@ async def _job_with_events(console: Console, request: Request) -> JobDetail:
     try:
         board_state, each, found = await named_job(console, request)
     except Refused as refused:
+        if "at" in request.query_params:
+            raise
         return await _past_detail(console, request, refused)
     if console.world.job_files is None or "at" in request.query_params:
         return found
