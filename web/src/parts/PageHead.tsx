@@ -24,7 +24,7 @@ interface Props {
   worst?: Sentence | undefined;
   /** The object of the page: its name can be copied, and commands print the same. */
   of?: CommandObject;
-  /** The moment of the past that is shown: then it is not said how fresh the answer is. */
+  /** The moment of the past that is shown, which is neither fresh nor stale. */
   at?: string | null;
 }
 
