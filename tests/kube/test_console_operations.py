@@ -102,6 +102,41 @@ def test_a_console_finishes_what_a_killed_one_began(cluster: ControlPlane) -> No
         assert api.get(claims).status == 200
 
 
+def grant(cluster: ControlPlane, name: str, *words: str) -> None:
+    """As docs/how-to/data-sets.md shows it."""
+    space = ("-n", SPACE)
+    cluster.admin.run("create", "role", name, *space, *words)
+    account = f"--serviceaccount={SYSTEM}:{ACCOUNT}"
+    cluster.admin.run("create", "rolebinding", name, *space, f"--role={name}", account)
+
+
+def test_rights_in_a_namespace_make_its_unknown_checks_known(cluster: ControlPlane) -> None:
+    own = Administrator(cluster.admin, "checker")
+    order = {"namespace": SPACE, "name": "faces", "mount": "oss://bucket/faces", "workers": 1}
+    with console(cluster, "checks") as server:
+
+        def states(secret: str) -> dict[str, str]:
+            body = {**order, "secret": secret}
+            status, found = own.send(server, "POST", "/datasets?dryRun=true", body)
+            assert status == 200, found
+            checks = {each["check"]: each["state"] for each in found["checks"]}
+            return {name: checks[name] for name in ("name-free", "secret")}
+
+        assert states("oss-keys") == {"name-free": "unknown", "secret": "unknown"}
+        grant(
+            cluster, "fairlead-keys", "--verb=get", "--resource=secrets", "--resource-name=oss-keys"
+        )
+        grant(cluster, "fairlead-releases", "--verb=list", "--resource=configmaps,secrets")
+        wait_until(
+            "both are known", lambda: states("oss-keys") == {"name-free": "ok", "secret": "fail"}
+        )
+        cluster.admin.run("create", "secret", "generic", "oss-keys", "-n", SPACE)
+        assert states("oss-keys") == {"name-free": "ok", "secret": "ok"}
+        assert states("another")["secret"] == "unknown"
+    for name in ("fairlead-keys", "fairlead-releases"):
+        cluster.admin.run("delete", "role,rolebinding", name, "-n", SPACE)
+
+
 POLICY = "fairlead-console-secrets"
 """It lets the console write no Secrets but its own, so no records of Helm."""
 MANIFESTS = """\

@@ -255,7 +255,13 @@ def _name(facts: AccelerationFacts, chosen: Acceleration) -> Iterator[Finding]:
     ]
     if unread:
         sentence = f"{' and '.join(unread)} may not be read; nothing else has the name `{name}`"
-        yield Finding("name-free", State.UNKNOWN, sentence)
+        mend = ""
+        if facts.has_release is None:
+            mend = (
+                f"`helm list -n {chosen.namespace}` shows releases; the right to list ConfigMaps "
+                "and Secrets there makes it known"
+            )
+        yield Finding("name-free", State.UNKNOWN, sentence, mend)
     else:
         yield Finding("name-free", State.OK, f"nothing has the name `{name}`")
 

@@ -90,7 +90,8 @@ def check_source(
 
 def _secret(namespace: str, name: str, is_there: bool | None) -> Finding:
     if is_there is None:
-        return Finding("secret", State.UNKNOWN, f"the Secret `{name}` may not be read")
+        mend = f"the right to get this Secret in `{namespace}` makes it known"
+        return Finding("secret", State.UNKNOWN, f"the Secret `{name}` may not be read", mend)
     if is_there:
         return Finding("secret", State.OK, f"the Secret `{name}` exists")
     mend = f"`kubectl -n {namespace} create secret generic {name} --from-file=KEY=FILE`"
