@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -39,6 +39,7 @@ from fairlead.model.operations.operation import (
     StepState,
 )
 from fairlead.model.people.rows import UserRole
+from fairlead.model.pod import Pod, PodPhase
 from fairlead.model.records.audit import AuditFilter
 from fairlead.model.source import Source, SourceState
 from fairlead.wire.data.fluid import WireDataset, parse_dataset
@@ -79,6 +80,7 @@ async def sent(
     records: MemoryRecords | None = None,
     *,
     carries_out: bool = False,
+    pods: Sequence[Pod] = (),
 ) -> AsyncIterator[Sent]:
     """`carries_out`: operations are carried out, too, by the console's own loop."""
     data = data or StillData(claim("raw"), claim("other", "b-ns"))
@@ -88,7 +90,7 @@ async def sent(
     store = await open_store(store_address(f"sqlite:///{tmp_path}/store.sqlite"))
     desk = Parts(api).desk(records=store, history=store)
     world = structs.replace(
-        still_world(cluster([gpu_node()])),
+        still_world(cluster([gpu_node()], pods)),
         data=data,
         operations=records,
         operated=objects if carries_out else None,
@@ -349,6 +351,26 @@ async def test_a_plan_starts_while_the_objects_that_it_has_seen_are_unchanged(
         assert f"changed since plan `plan1` was made: {title}" in body["error"]
         obj["metadata"] = {"resourceVersion": "7"}
         assert (await send("anna", "POST", "/operations", {"planId": "plan2"}))[0] == 202
+
+
+async def test_rows_name_the_pods_that_mount_them(tmp_path: Any) -> None:
+    data = StillData(
+        claim("raw"), data_set("raw-acc", "raw"), runtime("raw-acc"), claim("b", "b-ns")
+    )
+    mounting = [
+        *(Pod("a-ns", f"reader-{at}", f"r{at}", claims=("raw-acc", "raw-acc")) for at in range(7)),
+        Pod("a-ns", "writer", "w", claims=("raw", "logs")),
+        Pod("a-ns", "ended", "e", claims=("raw",), phase=PodPhase.SUCCEEDED),
+        Pod("b-ns", "other", "o", claims=("raw", "b")),
+    ]
+    async with sent(tmp_path, data, pods=mounting) as send:
+        _, body = await send("anna", "GET", "/datasets")
+        found = {row["name"]: (row["users"], row["usedBy"]) for row in body["items"]}
+        first = [f"reader-{at}" for at in range(5)]
+        assert found == {"raw": (1, ["writer"]), "raw-acc": (7, first), "b": (1, ["other"])}
+        _, body = await send("bob", "GET", "/datasets")
+        assert {row["name"]: row["users"] for row in body["items"]} == {"raw": 1, "raw-acc": 7}
+        assert "other" not in str(body["items"])
 
 
 async def test_ended_operations_are_read_from_the_history_when_their_records_are_gone(

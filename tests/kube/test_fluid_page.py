@@ -99,6 +99,8 @@ def test_one_click_is_bound_although_the_console_is_killed(
 
         tab.page.goto(f"{server.url}/datasets?open={SPACE}/Dataset/{SET}")
         expect(row(tab, "PersistentVolumeClaim", CLAIM)).to_contain_text(SET)
+        # Fluid's master and workers mount the claim that they cache
+        expect(row(tab, "PersistentVolumeClaim", CLAIM)).to_contain_text(f"{SET}-master-0")
         expect(tab.at("dataset-cache")).to_contain_text(f"pvc://{CLAIM}")
         tab.at("action-unaccelerate").click()
         tab.at("end-name").fill(SET)

@@ -183,7 +183,13 @@ pods = st.fixed_dictionaries(
             ),
             resources=some(requests=amounts, limits=amounts),
             terminationGracePeriodSeconds=st.sampled_from([0, 30, 1 << 40]),
-            volumes=lists(some(name=words, emptyDir=some(medium=words))),
+            volumes=lists(
+                some(
+                    name=words,
+                    emptyDir=some(medium=words),
+                    persistentVolumeClaim=some(claimName=words, readOnly=st.booleans()),
+                )
+            ),
         ),
         "status": some(
             phase=st.sampled_from(

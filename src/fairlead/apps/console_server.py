@@ -43,6 +43,7 @@ from fairlead.console.charts.idle import (
 )
 from fairlead.console.http.answers import Refused
 from fairlead.console.http.board_states import BoardStates
+from fairlead.console.http.data.claim_users import MountedClaims
 from fairlead.console.http.data.operation_desk import OperationDesk
 from fairlead.console.http.data.read_components import ReadComponents
 from fairlead.console.http.data.read_data import ReadData
@@ -132,7 +133,8 @@ class ConsoleServer:
             world, self.hints.versions, self.speed, self.counters.note_board_state
         )
         self.pictures = Pictures(self.board_states, world)
-        self.data = ReadData(world.data) if world.data is not None else None
+        users = MountedClaims(world.cluster)
+        self.data = ReadData(world.data, users=users.now) if world.data is not None else None
         self.components = ReadComponents(world.components) if world.components is not None else None
         self.operations = (
             OperationDesk(world.operations, world.clock.now, world.operated)

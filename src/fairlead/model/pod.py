@@ -138,6 +138,7 @@ class Pod(Struct, frozen=True, gc=False):
     whole: Amounts = NOTHING
     grace_seconds: int | None = None
     never_preempts: bool = False
+    claims: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:

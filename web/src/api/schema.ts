@@ -444,7 +444,7 @@ export interface DataSetPreheat {
   createdAt: string | null
 }
 
-/** One data set of Fluid, or one claim (docs/spec/datasets.md#data-list). `kind`: Dataset or PersistentVolumeClaim. `source`: what it mounts, or the volume of a claim. `accelerated`: a data set, or a claim that `acceleratedBy` cache. `status`: Ready or NotReady; `phase`: the object's own word. `operation`: the id of the operation at work on it, "" = none; only administrators see it. */
+/** One data set of Fluid, or one claim (docs/spec/datasets.md#data-list). `kind`: Dataset or PersistentVolumeClaim. `source`: what it mounts, or the volume of a claim. `accelerated`: a data set, or a claim that `acceleratedBy` cache. `status`: Ready or NotReady; `phase`: the object's own word. `operation`: the id of the operation at work on it, "" = none; only administrators see it. `users`: how many pods mount it and have not ended, null while pods are not known; `usedBy`: the first five of them by name. */
 export interface DataSetRow {
   namespace: string
   name: string
@@ -459,6 +459,8 @@ export interface DataSetRow {
   sizeBytes: number | null
   files: number | null
   runtime: string
+  users: number | null
+  usedBy: Array<string>
   createdAt: string | null
   operation: string
 }

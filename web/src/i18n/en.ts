@@ -1427,6 +1427,8 @@ export const en = {
   "datasets.size": "Size",
   "datasets.files": "Files",
   "datasets.runtime": "Runtime",
+  "datasets.usedBy": "Used by",
+  "datasets.usersMore": "{name} and {more} more",
   "datasets.created": "Created",
   "datasets.hits": "Cache hits",
   "datasets.workers": "{ready} of {wanted} {wanted:worker|workers} ready",

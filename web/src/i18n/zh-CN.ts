@@ -1428,6 +1428,8 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "datasets.size": "大小",
   "datasets.files": "文件数",
   "datasets.runtime": "运行时",
+  "datasets.usedBy": "使用者",
+  "datasets.usersMore": "{name} 等，另有 {more} 个",
   "datasets.created": "创建时间",
   "datasets.hits": "缓存命中率",
   "datasets.workers": "{wanted} 个 worker 中就绪 {ready} 个",

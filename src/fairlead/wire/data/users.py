@@ -8,19 +8,11 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.model.jobs.acceleration import DataUser
-from fairlead.wire.kube.objects import WireMeta
+from fairlead.wire.kube.objects import WireMeta, WireVolume, parse_claims
 
 EXCLUSIVE_WORKERS: Final = "fluid.io/dataset-placement=Exclusive"
 """The selector of workers of data sets that share no node of their namespace, Fluid's default."""
 _ENDED: Final = ("Succeeded", "Failed")
-
-
-class WireClaimVolume(Struct, gc=False, rename="camel"):
-    claim_name: str | None = None
-
-
-class WireVolume(Struct, gc=False, rename="camel"):
-    persistent_volume_claim: WireClaimVolume | None = None
 
 
 class WireUserSpec(Struct, gc=False, rename="camel"):
@@ -52,7 +44,5 @@ def _users(wire: WireUser) -> Iterator[DataUser]:
     meta, spec = wire.metadata, wire.spec or WireUserSpec()
     if wire.status is not None and wire.status.phase in _ENDED:
         return
-    for volume in spec.volumes or ():
-        name = volume.persistent_volume_claim and volume.persistent_volume_claim.claim_name
-        if name:
-            yield DataUser(meta.namespace or "", meta.name or "", name, spec.node_name or "")
+    for claim in parse_claims(spec.volumes or ()):
+        yield DataUser(meta.namespace or "", meta.name or "", claim, spec.node_name or "")

@@ -44,6 +44,10 @@ _RUNNING: Final = ContainerState.RUNNING
 _RUNNING_SINCE: Final = b"\x12\x0a\n\x08"
 """First bytes of a state that has only the time, in seconds, since when the container runs."""
 _RUNNING_LENGTH: Final = len(_RUNNING_SINCE) + 8
+_CLAIM_TAG: Final = b"\x52"
+"""The first byte of a `persistentVolumeClaim` in its message. Most pods mount only their token, of
+which no text has this letter, so that nothing has to be parsed.
+"""
 _NO_GRANTS: Final[GrantsByContainer] = {}
 
 KNOWN_BYTES_MAX: Final = 8 << 20
@@ -54,6 +58,7 @@ _Pod, _MorePod, _Change = (
     _class["MorePod"].FromString,
     _class["PodChange"].FromString,
 )
+_Volume = _class["PodVolume"].FromString
 _PodStatus, _MoreStatus = _class["PodStatus"].FromString, _class["MoreStatus"].FromString
 _times, _states, _labels, _owners, _amounts, _resources = (
     parts.times,
@@ -80,6 +85,7 @@ def read_pod(pod: Any, raw: bytes) -> tuple[Pod, bool]:
     annotations, may_grant, memory_limits_mib = (
         read_annotations(raw_annotations) if raw_annotations else NOTHING_KEPT
     )
+    volumes = spec.volumes[:]
     statuses, grace_seconds = status.containerStatuses[:], spec.terminationGracePeriodSeconds
     asked = read_containers(spec.containers[:])
     containers, shares_gpus = _given(asked, statuses)
@@ -141,8 +147,15 @@ def read_pod(pod: Any, raw: bytes) -> tuple[Pod, bool]:
         _resources[spec.resources][0],
         grace_seconds if grace_seconds or spec.HasField("terminationGracePeriodSeconds") else None,
         spec.preemptionPolicy == "Never",
+        _claims(volumes) if volumes and _CLAIM_TAG in b"".join(volumes) else (),
     )
     return row, is_resized
+
+
+def _claims(volumes: Sequence[bytes]) -> tuple[str, ...]:
+    """Names of the claims among them."""
+    names = (_Volume(each).source.persistentVolumeClaim.claimName for each in volumes)
+    return tuple(filter(None, names))
 
 
 class ChangedPods:
@@ -226,6 +239,7 @@ def _with_status(pod: Pod, raw: bytes) -> Pod | None:
         pod.whole,
         pod.grace_seconds,
         pod.never_preempts,
+        pod.claims,
     )
 
 

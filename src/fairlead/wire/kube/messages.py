@@ -28,7 +28,9 @@ _READ: Final[Mapping[str, str]] = {
     "core.Pod": "metadata spec status",
     "core.PodSpec": "nodeName containers priority priorityClassName "
     "preemptionPolicy schedulerName ~resources "
-    "terminationGracePeriodSeconds ?initContainers ?overhead ?schedulingGates",
+    "terminationGracePeriodSeconds ~volumes ?initContainers ?overhead ?schedulingGates",
+    "core.VolumeSource": "persistentVolumeClaim",
+    "core.PersistentVolumeClaimVolumeSource": "claimName",
     "core.Container": "name image ~resources restartPolicy",
     "core.PodStatus": (
         "phase reason message hostIP podIP ~startTime containerStatuses ~conditions "
@@ -69,8 +71,11 @@ _BY_HAND: Final[Mapping[str, str]] = {
     "Entry": "key:s value:s",
     "WatchEvent": "type:s object:RawExtension",
     "RawExtension": "raw:y",
+    "PodVolume": "name:y source:VolumeSource",
 }
-"""Messages of Kubernetes that belong to no API package, with their fields numbered from 1."""
+"""Messages of Kubernetes that belong to no API package, or that are embedded in JSON, with their
+fields numbered from 1.
+"""
 
 _TYPES: Final = {"s": 9, "y": 12, "b": 8, "i": 5, "l": 3}
 """Protobuf's type number for each letter of the table."""

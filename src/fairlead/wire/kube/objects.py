@@ -8,7 +8,7 @@ pods of a few hundred jobs take little more memory than their names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from sys import intern
 from typing import Any, Final, Generic, TypeVar
@@ -81,6 +81,14 @@ class WireGate(Struct, gc=False):
     name: str | None = None
 
 
+class WireClaimSource(Struct, gc=False, rename="camel"):
+    claim_name: str | None = None
+
+
+class WireVolume(Struct, gc=False, rename="camel"):
+    persistent_volume_claim: WireClaimSource | None = None
+
+
 class WirePodSpec(Struct, gc=False, rename="camel"):
     node_name: str | None = None
     containers: list[WireContainer] | None = None
@@ -96,6 +104,7 @@ class WirePodSpec(Struct, gc=False, rename="camel"):
     tolerations: Raw = Raw()
     resources: Raw = Raw()
     termination_grace_period_seconds: int | None = None
+    volumes: list[WireVolume] | None = None
 
 
 class WireWaiting(Struct, gc=False):
@@ -301,7 +310,14 @@ def parse_pod(wire: WirePod) -> Pod:
         whole=_parse_resources(bytes(spec.resources))[0],
         grace_seconds=spec.termination_grace_period_seconds,
         never_preempts=spec.preemption_policy == "Never",
+        claims=parse_claims(spec.volumes) if spec.volumes else (),
     )
+
+
+def parse_claims(volumes: Sequence[WireVolume]) -> tuple[str, ...]:
+    """Names of the claims among the volumes of a pod."""
+    claims = [each.persistent_volume_claim for each in volumes]
+    return tuple(each.claim_name for each in claims if each is not None and each.claim_name)
 
 
 def parse_node(wire: WireNode) -> Node:

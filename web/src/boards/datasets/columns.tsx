@@ -21,6 +21,13 @@ export function acceleratedWord(row: DataSetRow, t: Words["t"]): string {
   return row.acceleratedBy.length > 0 ? `${t("datasets.yes")} · ${row.acceleratedBy.join(", ")}` : t("datasets.yes");
 }
 
+/** The first pod that mounts it, and how many more. */
+export function usersWord(row: Pick<DataSetRow, "users" | "usedBy">, t: Words["t"]): string {
+  const [first] = row.usedBy;
+  if (row.users === null || first === undefined) return UNKNOWN;
+  return row.users > 1 ? t("datasets.usersMore", { name: first, more: row.users - 1 }) : first;
+}
+
 export const phaseSuffix = (row: DataSetRow): string => (row.status === "Ready" || row.phase === "" ? "" : ` · ${row.phase}`);
 
 export function datasetColumns(words: Pick<Words, "t">): Column<DataSetRow>[] {
@@ -36,6 +43,7 @@ export function datasetColumns(words: Pick<Words, "t">): Column<DataSetRow>[] {
     { key: "sizeBytes", head: t("datasets.size"), width: 90, number: true, cell: (d) => bytes(d.sizeBytes) },
     { key: "files", head: t("datasets.files"), width: 76, number: true, cell: (d) => count(d.files) },
     { key: "runtime", head: t("datasets.runtime"), width: 150, title: (d) => d.runtime, cell: (d) => d.runtime || UNKNOWN },
+    { key: "users", head: t("datasets.usedBy"), width: 130, title: (d) => d.usedBy.join(", "), cell: (d) => usersWord(d, t) },
     { key: "createdAt", head: t("col.created"), width: 70, cell: (d) => <Ago at={d.createdAt} /> },
   ];
 }

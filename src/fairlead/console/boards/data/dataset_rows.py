@@ -31,11 +31,14 @@ from fairlead.model.jobs.datasets import (
 )
 from fairlead.rules.data.details import data_set_details
 from fairlead.rules.data.listing import DataRow, data_rows
+from fairlead.rules.data.mounted import ClaimUsers
 
 STRANGERS: Final = "another namespace"
 """Stands for data sets that the reader may not see."""
 CLAIM: Final = "PersistentVolumeClaim"
 DATA_SET: Final = "Dataset"
+USERS_SHOWN: Final = 5
+"""Names of pods in a row; the detail has all."""
 READY: Final = "Ready"
 NOT_READY: Final = "NotReady"
 NO_FLUID: Final = Warning(
@@ -53,12 +56,13 @@ def data_set_rows(
     known: DataReasons,
     namespaces: Collection[str] | None,
     operations: Mapping[str, str],
+    users: ClaimUsers | None = None,
 ) -> RowSet[DataSetRow]:
     """By namespace and name. `known`: why data sets are stuck. `namespaces`: None = all.
-    `operations`: see `operations_at_work`.
+    `operations`: see `operations_at_work`. `users`: the pods that mount claims, None = not known.
     """
     found, known = seen_data(found, namespaces), seen_reasons(known, namespaces)
-    rows = [_row(each, operations) for each in data_rows(found, known)]
+    rows = [_row(each, operations, users) for each in data_rows(found, known)]
     facets = {
         "namespace": choices(row.namespace for row in rows),
         "accelerated": [
@@ -228,12 +232,14 @@ def _preheat(load: DataLoad) -> DataSetPreheat:
     )
 
 
-def _row(row: DataRow, operations: Mapping[str, str]) -> DataSetRow:
+def _row(row: DataRow, operations: Mapping[str, str], users: ClaimUsers | None) -> DataSetRow:
     keys = [f"dataset/{row.namespace}/{row.name}"]
     if not row.is_data_set:
         own = f"claim/{row.namespace}/{row.name}"
         keys = [own, *(f"dataset/{row.namespace}/{name}" for name in row.by)]
     at_work = [operations[key] for key in keys if key in operations]
+    # the claim of a data set has its name, and is in its namespace
+    pods = None if users is None else users.get((row.namespace, row.name), ())
     return DataSetRow(
         namespace=row.namespace,
         name=row.name,
@@ -248,6 +254,8 @@ def _row(row: DataRow, operations: Mapping[str, str]) -> DataSetRow:
         size_bytes=row.size,
         files=row.files,
         runtime=row.runtime,
+        users=None if pods is None else len(pods),
+        used_by=[] if pods is None else list(pods[:USERS_SHOWN]),
         created_at=timestamp(row.created_at),
         operation=at_work[0] if at_work else "",
     )

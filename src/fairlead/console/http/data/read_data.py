@@ -23,6 +23,7 @@ from fairlead.model.jobs.acceleration import AccelerationFacts, DataUser
 from fairlead.model.jobs.data_details import DataReasons, DataSetFacts
 from fairlead.model.jobs.datasets import FoundData
 from fairlead.ports import DataQuestions
+from fairlead.rules.data.mounted import ClaimUsers
 
 Answer = TypeVar("Answer")
 
@@ -53,7 +54,8 @@ class DataView(Struct, frozen=True):
 
 class ReadData:
     """The data of one cluster. `monotonic`: this machine's clock. `patience`: how long a
-    request waits, in seconds.
+    request waits, in seconds. `users`: the pods that mount claims, None = not known; while they do
+    not change it returns the same value.
     """
 
     def __init__(
@@ -61,8 +63,10 @@ class ReadData:
         questions: DataQuestions,
         monotonic: Callable[[], float] = time.monotonic,
         patience: float = PATIENCE_SECONDS,
+        users: Callable[[], ClaimUsers | None] = lambda: None,
     ) -> None:
         self.questions = questions
+        self._users = users
         self._patience = patience
         self._monotonic = monotonic
         self._asked_at = -WATCHED_SECONDS
@@ -145,15 +149,15 @@ class ReadData:
         assert self._found is not None
         key = None if namespaces is None else frozenset(namespaces)
         async with self._making:
-            found, known = self._found, self._known
+            found, known, users = self._found, self._known, self._users()
             made_of, before = self._views.pop(key, ((), None))
             asked = (
-                *(found.claims, found.data_sets, found.runtimes, known),
+                *(found.claims, found.data_sets, found.runtimes, known, users),
                 tuple(operations.items()),
             )
             view = before
             if view is None or not _are_same(made_of, asked):
-                rows = await asyncio.to_thread(data_set_rows, found, known, key, operations)
+                rows = await asyncio.to_thread(data_set_rows, found, known, key, operations, users)
                 view = _view(before, rows, found.taken_at)
             elif found.taken_at - view.at >= STALE_SECONDS:
                 view = structs.replace(view, at=found.taken_at)
@@ -203,8 +207,8 @@ def _view(before: DataView | None, rows: RowSet[DataSetRow], at: float) -> DataV
 
 
 def _are_same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
-    """Whether both are of the same objects."""
-    return all(a is b for a, b in zip(one[:4], other[:4], strict=True)) and one[4] == other[4]
+    """Whether both are of the same objects, and of the same operations."""
+    return all(a is b for a, b in zip(one[:-1], other[:-1], strict=True)) and one[-1:] == other[-1:]
 
 
 def _kept(before: FoundData | None, found: FoundData) -> FoundData:

@@ -12,7 +12,8 @@ class DataSetRow(Json, frozen=True):
     `kind`: Dataset or PersistentVolumeClaim. `source`: what it mounts, or the volume of a claim.
     `accelerated`: a data set, or a claim that `accelerated_by` cache. `status`: Ready or NotReady;
     `phase`: the object's own word. `operation`: the id of the operation at work on it, "" = none;
-    only administrators see it.
+    only administrators see it. `users`: how many pods mount it and have not ended, null while pods
+    are not known; `used_by`: the first five of them by name.
     """
 
     namespace: str
@@ -28,6 +29,8 @@ class DataSetRow(Json, frozen=True):
     size_bytes: int | None
     files: int | None
     runtime: str
+    users: int | None
+    used_by: list[str]
     created_at: Timestamp | None
     operation: str
 
