@@ -35,6 +35,7 @@ SUBMIT, SUBMITTING = (
 )
 HELPS = "tests/docs/test_flag_helps.py"
 VITEST = "web: test/gpumap.test.ts"
+TAKEOVER = "tests/apps/test_operation_takeover.py"
 OPERATIONS = "tests/contracts/test_operations.py"
 STEPS = "src/fairlead/apps/operations/steps.py"
 DATASETS = "tests/apps/test_console_datasets.py"
@@ -287,6 +288,59 @@ MUTATIONS = (
         "if False:",
         OPERATIONS,
         "simulated and second_process",
+    ),
+    Mutation(
+        "operations: who resumes beside a living process waits for its Lease",
+        "src/fairlead/apps/operations/runner.py",
+        "(is_living_refused and leader.is_renewed)",
+        "False",
+        TAKEOVER,
+    ),
+    Mutation(
+        "operations: a dead process counts as one that lives",
+        "src/fairlead/apps/leader.py",
+        "is_other and record.holder == self._seen[0]",
+        "is_other",
+        TAKEOVER,
+    ),
+    Mutation(
+        "operations: one that is left keeps its holder",
+        "src/fairlead/apps/operations/runner.py",
+        'await self._save(lambda each: structs.replace(each, holder=""))',
+        "pass",
+        TAKEOVER,
+    ),
+    Mutation(
+        "console: the history lists an operation that has its record",
+        "src/fairlead/console/http/routes/operations.py",
+        "[each for each in rows if each.id not in recorded]",
+        "rows",
+        DATASETS,
+        "history",
+    ),
+    Mutation(
+        "console: the history ends after its first page",
+        "src/fairlead/console/http/routes/operations.py",
+        "history.operation_rows(size + 1, before)",
+        "history.operation_rows(size, before)",
+        DATASETS,
+        "history",
+    ),
+    Mutation(
+        "console: a pod that has ended counts as a user of its claim",
+        "src/fairlead/rules/data/mounted.py",
+        "if pod.claims and not pod.is_finished:",
+        "if pod.claims:",
+        DATASETS,
+        "rows_name",
+    ),
+    Mutation(
+        "pods: claims are lost when only the status changes",
+        "src/fairlead/wire/kube/message_rows.py",
+        "        pod.claims,\n",
+        "",
+        "tests/wire/test_message_rows.py",
+        "events_in_both",
     ),
     Mutation(
         "operations: a failed wait is undone",
