@@ -7,11 +7,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from msgspec import structs
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Browser, Locator, Route, expect
 from tests.apps.tree_writes import FakeWrites
 from tests.browser.chromium import OUTPUT, Window, window
 from tests.browser.still_console import served
@@ -247,15 +248,9 @@ def failed_operation() -> Operation:
     )
 
 
-@pytest.fixture
-def still() -> Iterator[str]:
-    """A console over data with hostile texts, at which Anna is an administrator."""
-    hostile = structs.replace(
-        data_set("raw-acc", "raw"), mounts=(DataMount(ATTACK, ATTACK, ATTACK),), message=ATTACK
-    )
-    data = StillData(claim("raw"), claim("cold", phase="Pending"), hostile, runtime("raw-acc"))
-    data.pods.append(DataUser("a-ns", "trainer-0", "raw-acc", "gpu-1"))
-    data.secrets["a-ns/keys"] = True
+@contextmanager
+def still_console(data: StillData) -> Iterator[str]:
+    """A console over these data, at which Anna is an administrator and Bob a researcher."""
     people = FakeSignInApi((ANNA, BOB), (group("a"),))
     rows = [
         history_row(structs.replace(failed_operation(), id=f"old{at}", created_at=EPOCH - at))
@@ -270,6 +265,48 @@ def still() -> Iterator[str]:
     desk = Parts(people, records=MemoryTrail()).desk(history=MemoryHistory(*rows))
     with served(world, desk) as address:
         yield address
+
+
+@pytest.fixture
+def still() -> Iterator[str]:
+    """Over data with hostile texts."""
+    hostile = structs.replace(
+        data_set("raw-acc", "raw"), mounts=(DataMount(ATTACK, ATTACK, ATTACK),), message=ATTACK
+    )
+    data = StillData(claim("raw"), claim("cold", phase="Pending"), hostile, runtime("raw-acc"))
+    data.pods.append(DataUser("a-ns", "trainer-0", "raw-acc", "gpu-1"))
+    data.secrets["a-ns/keys"] = True
+    with still_console(data) as address:
+        yield address
+
+
+def test_the_page_of_an_end_follows_although_its_data_set_is_gone_at_once(
+    browser: Browser,
+) -> None:
+    """Before the answer arrives, the list is without it, and its panel has no form."""
+    data = StillData(claim("raw"), data_set("raw-acc", "raw"), runtime("raw-acc"))
+    with still_console(data) as address, window(browser, address) as tab:
+        signed_in(tab, address, "token-of-anna", "/datasets?open=a-ns/Dataset/raw-acc", "datasets")
+        tab.at("action-unaccelerate").click()
+        tab.at("end-name").fill("raw-acc")
+        expect(tab.at("form-submit")).to_be_enabled()
+        held: list[Route] = []
+
+        def hold(route: Route) -> None:
+            if route.request.method == "DELETE" and "dryRun" not in route.request.url:
+                held.append(route)
+            else:
+                route.fallback()
+
+        tab.page.route("**/api/v1/datasets/**", hold)
+        tab.at("form-submit").click()
+        wait_until("it is sent", lambda: bool(held or tab.page.wait_for_timeout(20)))
+        answer = held[0].fetch()
+        data.rows[:] = [claim("raw")]
+        tab.at("page-datasets").get_by_role("button", name="Refresh").first.dispatch_event("click")
+        expect(tab.at("end-form")).to_have_count(0)
+        held[0].fulfill(response=answer)
+        expect(tab.at("page-operation")).to_be_visible()
 
 
 @pytest.mark.parametrize("locale", ["en-US", "zh-CN"])

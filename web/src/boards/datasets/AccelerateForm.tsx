@@ -1,11 +1,11 @@
 // One-click acceleration of a claim. The server's preview fills the form in, makes all checks, and names the equal command; nothing is written before the button.
 import { useState } from "react";
-import { usePreview, useWrite, type WriteOrder } from "../../api/queries";
-import type { AccelerationPreview, Begun } from "../../api/types";
+import { usePreview, type WriteOrder } from "../../api/queries";
+import type { AccelerationPreview } from "../../api/types";
 import { useWords } from "../../i18n/locale";
 import { allFaults, faultsOf, Field, FormDialog } from "../../parts/FormDialog";
 import { useLate } from "../../parts/useLate";
-import { navigate } from "../../router/router";
+import { useBegin } from "../operations/useBegin";
 import { type CacheDraft, CacheFields, cacheOrder, CHECK_AGAIN_MS, EMPTY_CACHE, Found } from "./CacheParts";
 
 const segment = encodeURIComponent;
@@ -20,7 +20,7 @@ const EMPTY: Draft = { ...EMPTY_CACHE, name: "", folder: "" };
 export function AccelerateForm({ namespace, claim, onClose }: { namespace: string; claim: string; onClose: () => void }) {
   const { t } = useWords();
   const [draft, setDraft] = useState(EMPTY);
-  const write = useWrite<Begun>();
+  const { write, begin } = useBegin();
   const body = { name: draft.name.trim(), folder: draft.folder, ...cacheOrder(draft) };
   const order: WriteOrder = { method: "POST", path: `/volumes/${segment(namespace)}/${segment(claim)}/acceleration`, body };
   const asked = JSON.stringify(body);
@@ -40,7 +40,7 @@ export function AccelerateForm({ namespace, claim, onClose }: { namespace: strin
       error={write.error ?? preview.error}
       preview={found}
       testId="accelerate-form"
-      onSubmit={() => write.mutate(order, { onSuccess: ({ operation }) => navigate(`/operations/${segment(operation)}`) })}
+      onSubmit={() => begin(order)}
       onClose={onClose}
     >
       <p className="dim">{t("datasets.accelerateWhy")}</p>

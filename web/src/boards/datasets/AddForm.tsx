@@ -1,14 +1,13 @@
 // A data set over an object store, a claim or another source. Keys are never typed here: the form names the Secret that has them.
 import { type ReactNode, useId, useState } from "react";
-import { usePreview, useWrite, type WriteOrder } from "../../api/queries";
-import type { AccelerationPreview, Begun, FieldFault } from "../../api/types";
+import { usePreview, type WriteOrder } from "../../api/queries";
+import type { AccelerationPreview, FieldFault } from "../../api/types";
 import { useWords } from "../../i18n/locale";
 import { allFaults, faultsOf, Field, FormDialog } from "../../parts/FormDialog";
 import { useLate } from "../../parts/useLate";
-import { navigate } from "../../router/router";
+import { useBegin } from "../operations/useBegin";
 import { type CacheDraft, CacheFields, cacheOrder, CHECK_AGAIN_MS, EMPTY_CACHE, Found } from "./CacheParts";
 
-const segment = encodeURIComponent;
 type Kind = "oss" | "s3" | "pvc" | "other";
 const KINDS: readonly Kind[] = ["oss", "s3", "pvc", "other"];
 
@@ -52,7 +51,7 @@ function orderOf(draft: Draft) {
 export function AddForm({ namespace, namespaces, onClose }: { namespace: string; namespaces: readonly string[]; onClose: () => void }) {
   const { t } = useWords();
   const [draft, setDraft] = useState<Draft>({ ...EMPTY_CACHE, namespace, name: "", kind: "oss", place: "", endpoint: "", secret: "", idKey: "", secretKey: "" });
-  const write = useWrite<Begun>();
+  const { write, begin } = useBegin();
   const body = orderOf(draft);
   const order: WriteOrder = { method: "POST", path: "/datasets", body };
   const asked = JSON.stringify(body);
@@ -72,7 +71,7 @@ export function AddForm({ namespace, namespaces, onClose }: { namespace: string;
       error={write.error ?? preview.error}
       preview={found}
       testId="add-form"
-      onSubmit={() => write.mutate(order, { onSuccess: ({ operation }) => navigate(`/operations/${segment(operation)}`) })}
+      onSubmit={() => begin(order)}
       onClose={onClose}
     >
       <p className="dim">{t("datasets.addWhy")}</p>

@@ -1,10 +1,9 @@
 // Ends an acceleration: what prevents it comes first, then what goes and what stays; the name is typed.
 import { useMemo, useState } from "react";
-import { usePreview, useWrite, type WriteOrder } from "../../api/queries";
-import type { Begun } from "../../api/types";
+import { usePreview, type WriteOrder } from "../../api/queries";
 import { useWords } from "../../i18n/locale";
 import { Faults, Field, FormDialog } from "../../parts/FormDialog";
-import { navigate } from "../../router/router";
+import { useBegin } from "../operations/useBegin";
 
 const CHECK_AGAIN_MS = 5_000;
 const segment = encodeURIComponent;
@@ -12,7 +11,7 @@ const segment = encodeURIComponent;
 export function EndForm({ namespace, name, onClose }: { namespace: string; name: string; onClose: () => void }) {
   const { t } = useWords();
   const [text, setText] = useState("");
-  const write = useWrite<Begun>();
+  const { write, begin } = useBegin();
   const order = useMemo<WriteOrder>(() => ({ method: "DELETE", path: `/datasets/${segment(namespace)}/${segment(name)}`, body: null }), [namespace, name]);
   const preview = usePreview(order, CHECK_AGAIN_MS);
   const isBlocked = preview.data !== undefined && !preview.data.valid;
@@ -26,7 +25,7 @@ export function EndForm({ namespace, name, onClose }: { namespace: string; name:
       error={write.error ?? preview.error}
       preview={preview.data}
       testId="end-form"
-      onSubmit={() => write.mutate(order, { onSuccess: ({ operation }) => navigate(`/operations/${segment(operation)}`) })}
+      onSubmit={() => begin(order)}
       onClose={onClose}
     >
       {isBlocked && (

@@ -1,11 +1,10 @@
 // Reads a data set into its cache before jobs need it: now, or again and again.
 import { useState } from "react";
-import { usePreview, useWrite, type WriteOrder } from "../../api/queries";
-import type { Begun } from "../../api/types";
+import { usePreview, type WriteOrder } from "../../api/queries";
 import { useWords } from "../../i18n/locale";
 import { allFaults, Faults, faultsOf, Field, FormDialog } from "../../parts/FormDialog";
 import { useLate } from "../../parts/useLate";
-import { navigate } from "../../router/router";
+import { useBegin } from "../operations/useBegin";
 
 const segment = encodeURIComponent;
 const FIELDS = ["paths", "replicas", "schedule"] as const;
@@ -15,7 +14,7 @@ export function PreheatForm({ namespace, name, onClose }: { namespace: string; n
   const [paths, setPaths] = useState("");
   const [replicas, setReplicas] = useState("1");
   const [schedule, setSchedule] = useState("");
-  const write = useWrite<Begun>();
+  const { write, begin } = useBegin();
   const copies = Number(replicas);
   const body = { paths: paths.split("\n").map((each) => each.trim()).filter(Boolean), replicas: Number.isInteger(copies) ? copies : -1, schedule: schedule.trim() };
   const order: WriteOrder = { method: "POST", path: `/datasets/${segment(namespace)}/${segment(name)}/preheats`, body };
@@ -32,7 +31,7 @@ export function PreheatForm({ namespace, name, onClose }: { namespace: string; n
       error={write.error ?? preview.error}
       preview={preview.data}
       testId="preheat-form"
-      onSubmit={() => write.mutate(order, { onSuccess: ({ operation }) => navigate(`/operations/${segment(operation)}`) })}
+      onSubmit={() => begin(order)}
       onClose={onClose}
     >
       <p className="dim">{t("datasets.preheatWhy")}</p>
