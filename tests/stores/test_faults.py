@@ -8,8 +8,6 @@ import asyncio
 import os
 import signal
 import sqlite3
-import subprocess
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -23,11 +21,11 @@ from tests.stores.database_servers import (
     DatabaseServer,
     Mariadb,
     Postgres,
-    give_away,
     is_installed,
     processes,
 )
 from tests.stores.rows import audit_row, sign_in, tree_version
+from tests.stores.small_disk import SmallDisk
 from tests.waiting import until
 
 from fairlead.edge.store import engines, opened, sql_store
@@ -167,28 +165,6 @@ async def test_an_unknown_database_is_named(address: StoreAddress, server: Datab
         await open_store(structs.replace(address, database="absent"))
     assert "absent" in caught.value.what
     assert caught.value.hint == "look at user, password and database"
-
-
-class SmallDisk:
-    """A file system in memory of 24 MiB, and room for more."""
-
-    def __init__(self) -> None:
-        self._place = Path(tempfile.mkdtemp(prefix="fairlead-small-"))
-        self._mount("size=24m,mode=0755")
-        self.folder = self._place / "data"
-        self.folder.mkdir()
-        give_away(self.folder)
-
-    def grow(self) -> None:
-        self._mount("remount,size=96m")
-
-    def end(self) -> None:
-        subprocess.run(["umount", "--lazy", str(self._place)], check=True)
-        self._place.rmdir()
-
-    def _mount(self, options: str) -> None:
-        argv = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(self._place)]
-        subprocess.run(argv, check=True, capture_output=True)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a file system")

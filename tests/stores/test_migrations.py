@@ -5,12 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
 import sqlite3
 import stat
 import subprocess
 import sys
-import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, event, inspect, select, text
 from tests.stores.database_servers import DatabaseServer
+from tests.stores.killed import WRITES, end, started
 from tests.stores.rows import audit_row, sign_in
 from tests.turns import in_turn
 
@@ -35,9 +34,6 @@ from fairlead.model.records.sign_ins import SignIn
 
 PARTS = {"sqlite": 9, "postgresql": 18, "mariadb": 9}
 """Of the statements a run tries one part: a new database takes a second in PostgreSQL."""
-WRITES = ("CREATE", "ALTER", "INSERT", "UPDATE", "DELETE")
-"""A process that ends between two questions leaves the same store as before the first."""
-
 
 OLD_SIGN_IN = (
     *("hash", "identity", "user_id", "way", "began_at", "seen_at", "ends_at", "csrf"),
@@ -79,25 +75,6 @@ def differences(address: StoreAddress) -> list[object]:
         return list(
             compare_metadata(MigrationContext.configure(connection, opts=options), metadata)
         )
-
-
-def started(work: Callable[[], object], done: Path) -> int:
-    """The id of a process of its own that does the work, writes the file and kills itself."""
-    pid = os.fork()
-    if pid == 0:
-        try:
-            work()
-            done.touch()
-        finally:
-            if not done.exists():
-                traceback.print_exc()
-            end()
-    return pid
-
-
-def end() -> None:
-    """As the kernel ends a process: nothing runs any more, not what pytest does at its end."""
-    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def writes_of(address: StoreAddress, count_file: Path, kill_at: int = 0) -> int:
