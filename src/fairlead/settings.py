@@ -68,6 +68,8 @@ CLUSTER_EXPORTER_LEASE: Final = "fairlead-cluster-exporter"
 Specification: docs/spec/telemetry.md#cluster-exporter.
 """
 
+CONSOLE_EXTENSION: Final = "fairlead.io/console"
+"""Of a kubeconfig's cluster: `address` is that of the console."""
 LAPTOP_EXTENSION: Final = "fairlead.io/laptop"
 """The extension of a cluster in a laptop's kubeconfig: addresses of its clock and its GPU values.
 """

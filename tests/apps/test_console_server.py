@@ -66,13 +66,14 @@ EXAMPLES = {
     "component": "/components/fluid",
 }
 OF_PEOPLE = ("users", "user", "user_tokens", "my_tokens", "groups", "group", "audit")
+OF_USAGE = ("usage", "idle", "job_cost", "prices", "report")
 ELSEWHERE = (
     *("changes", "job_manifest", "job_clone", "job_logs", "oidc_start", "oidc_callback"),
-    *("quota_tree_versions", "operation_history", *OF_PEOPLE),
+    *("quota_tree_versions", "operation_history", *OF_PEOPLE, *OF_USAGE),
 )
 """Endpoints that stream, ask an API server, lead a browser elsewhere, or are there with sign-in
 alone: test_console_hints, test_console_logs, test_console_sign_in, test_console_writes,
-test_console_tree_writes and test_console_datasets test them.
+test_console_tree_writes, test_console_datasets and test_console_usage test them.
 """
 
 
@@ -196,7 +197,7 @@ async def test_the_file_of_each_table_has_its_own_name() -> None:
             each
             for each in ENDPOINTS
             if any(parameter.name == "format" for parameter in each.parameters)
-            and each.name not in OF_PEOPLE
+            and each.name not in (*OF_PEOPLE, *OF_USAGE)
         ]
         for endpoint in tables:
             status, headers, _ = await page.get(f"{BASE}{endpoint.path}?format=csv")

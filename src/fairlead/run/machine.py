@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fairlead.edge.files.own_files import OwnFile
     from fairlead.edge.registry.push import BundlePush
     from fairlead.edge.store.administration import SqlAdministration
+    from fairlead.edge.store.questions import LedgerQuestions
     from fairlead.kinds.parts.elastic_training import SshKeys
     from fairlead.model.devices.gpu_chip import LoadCard
     from fairlead.wire.files.offline_bundle import BundleReport
@@ -100,6 +101,12 @@ class OwnMachine:
         from fairlead.edge.store.administration import SqlAdministration
 
         return SqlAdministration(store_address(url, password_file, authority))
+
+    def usage_store(self, url: str, password_file: str, authority: str) -> LedgerQuestions:
+        from fairlead.edge.store.address import store_address
+        from fairlead.edge.store.questions import LedgerQuestions
+
+        return LedgerQuestions(store_address(url, password_file, authority))
 
     def page(self, url: str) -> str:
         from fairlead.edge.prometheus.one_page import read_page

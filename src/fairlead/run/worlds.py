@@ -34,6 +34,7 @@ from fairlead.settings import LAPTOP_CONTEXT
 
 if TYPE_CHECKING:
     from fairlead.edge.connection.connection import Connection, LaptopPages
+    from fairlead.edge.console.console_api import ConsoleApi
     from fairlead.edge.kube.kube_blocking import KubeBlocking
     from fairlead.model.devices.gpu import GpuReading
     from fairlead.model.installation import Installation
@@ -211,11 +212,22 @@ class ChosenWorld:
         connection = (
             None if named or self._options.snapshot else self._connection or self._running_laptop
         )
-        return (
-            connection.laptop.console
-            if connection is not None and connection.laptop is not None
-            else named
-        )
+        if connection is None:
+            return named
+        return connection.laptop.console if connection.laptop is not None else connection.console
+
+    def console_pages(self, named: str, ca_file: str) -> ConsoleApi:
+        from fairlead.edge.console.console_api import ConsoleApi
+
+        url = named or self.console()
+        if not url:
+            raise UserError(
+                "the address of the console is not known",
+                "name it with --console, or the store with --store; kubeconfigs that a console "
+                "issues contain its address",
+            )
+        connection = None if self._options.snapshot else self._connection or self._running_laptop
+        return ConsoleApi(url, partial(_authorization, connection), ca_file=ca_file, env=self._env)
 
     def laptop_clock(self, state_dir: str) -> LaptopTime:
         from fairlead.edge.files.laptop_clock import LaptopClock

@@ -320,6 +320,10 @@ NOT_HERE: Final = {
         ),
         "tests/cli/people",
     ),
+    **dict.fromkeys(
+        ("usage", "cost", "idle", "prices list", "prices add", "prices end", "report"),
+        "tests/cli/usage",
+    ),
     **dict.fromkeys(("install", "upgrade", "uninstall"), "its own objects, and YAML as rendered"),
 }
 

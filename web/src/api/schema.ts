@@ -836,7 +836,7 @@ export interface IdleList {
   items: Array<IdleRow>
 }
 
-/** GPUs for which money is spent and on which nothing runs. `reason`: idle, stranded, broken, free or unknown. Rows of `idle` and `unknown` are pods; the others are nodes, whose owner fields are "". `gpus`: now. `since`: the beginning of the idle time. `gpuHours`, `cost`: of the period. `advice`: what to do. */
+/** GPUs for which money is spent and on which nothing runs. `reason`: idle, stranded, broken, free or unknown. Rows of `idle` and `unknown` are pods; the others are nodes, whose owner fields are "". `gpus`: now. `since`: the beginning of the idle time, or of the period if it was idle before. `gpuHours`, `cost`: of the period. `advice`: what to do. */
 export interface IdleRow {
   reason: string
   namespace: string

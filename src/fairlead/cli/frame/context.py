@@ -9,8 +9,8 @@ milliseconds and needs no decoder.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from fairlead.cli.frame.messages import Messages
 
@@ -41,11 +41,13 @@ if TYPE_CHECKING:
     from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
     from fairlead.model.records.rows import StoreCheck
     from fairlead.model.snapshot import ClusterSnapshot
-    from fairlead.ports import InstallationTarget, Streams
+    from fairlead.ports import InstallationTarget, Streams, UsageLedger
     from fairlead.wire.files.offline_bundle import BundleReport
     from fairlead.wire.files.snapshot_file import SavedSnapshot
     from fairlead.wire.kube.exec_channels import ProgramEnd
     from fairlead.wire.kube.kept_objects import KeptObjects
+
+Answer = TypeVar("Answer")
 
 
 class GlobalOptions(NamedTuple):
@@ -413,6 +415,30 @@ class ClusterPeople(Protocol):
         ...
 
 
+class ConsolePages(Protocol):
+    """The API of a console. Blocking.
+
+    Each raises UserError for a request that the console refuses, OutsideError if it does not
+    answer.
+    """
+
+    def get(self, path: str, query: Mapping[str, str]) -> bytes:
+        """`path`: below `/api/v1`. `query`: empty values are left out."""
+        ...
+
+    def post(self, path: str, body: bytes) -> bytes: ...
+
+
+class UsageStore(Protocol):
+    """The usage ledger in a store. Blocking."""
+
+    def ask(self, question: Callable[[UsageLedger], Awaitable[Answer]]) -> Answer:
+        """The answer to a question. Raises StoreDown if the engine does not answer, UserError for
+        a store of another schema.
+        """
+        ...
+
+
 class LaptopTime(Protocol):
     """The clock of a running laptop.
 
@@ -503,6 +529,14 @@ class Clusters(Protocol):
 
     def console(self) -> str:
         """The address of the console that shows this cluster; "" if unknown."""
+        ...
+
+    def console_pages(self, named: str, ca_file: str) -> ConsolePages:
+        """The console at `named`, "" = that of `console`, with the token of the kubeconfig.
+
+        `ca_file`: PEM of the authority of its certificate, "" = those of this machine. Raises
+        UserError if no address is known, or it is malformed.
+        """
         ...
 
     def laptop_clock(self, state_dir: str) -> LaptopTime:
@@ -644,6 +678,10 @@ class Machine(Protocol):
         """The store at a URL without a password. Raises UserError for what is no such URL, and for
         files that cannot be read.
         """
+        ...
+
+    def usage_store(self, url: str, password_file: str, authority: str) -> UsageStore:
+        """The usage ledger of the store at a URL without a password. Raises as `store`."""
         ...
 
     def page(self, url: str) -> str:

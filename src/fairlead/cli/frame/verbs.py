@@ -31,6 +31,7 @@ _WRITING: Final = frozenset(
         *("user create", "user update", "user delete", "user import"),
         *("group create", "group update", "group delete"),
         *("kubeconfig create", "kubeconfig delete"),
+        *("prices add", "prices end"),
     )
 )
 """Verbs, and first words of verbs, that change a cluster."""
@@ -440,6 +441,13 @@ VERBS: Final = (
         "operations.operation_cancel",
         "end an operation before its next step",
     ),
+    Verb(("usage",), "usage.usage", "print what was used in a time, and what it cost"),
+    Verb(("cost",), "usage.cost", "print what a job and its pods cost"),
+    Verb(("idle",), "usage.idle", "print which GPUs cost money while nothing runs on them"),
+    Verb(("prices", "list"), "usage.price_list", "list the prices of nodes"),
+    Verb(("prices", "add"), "usage.price_add", "enter a price of nodes"),
+    Verb(("prices", "end"), "usage.price_end", "end the prices of nodes"),
+    Verb(("report",), "usage.report", "print the usage and cost of a month"),
     Verb(("store", "check"), "store.check", "check the store of a console"),
     Verb(("store", "migrate"), "store.migrate", "bring a store to the schema of this version"),
     Verb(("store", "export"), "store.export", "print all rows of a store as JSON lines"),

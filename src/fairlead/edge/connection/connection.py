@@ -19,7 +19,7 @@ from fairlead.edge.connection.kubeconfig_file import KubeconfigCluster, Kubeconf
 from fairlead.edge.connection.pem import in_memory_file, read_pem
 from fairlead.edge.connection.user_credentials import credentials_of
 from fairlead.errors import UserError
-from fairlead.settings import LAPTOP_EXTENSION
+from fairlead.settings import CONSOLE_EXTENSION, LAPTOP_EXTENSION
 from fairlead.wire.text.printable_address import printable_address
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ class Connection(Struct, frozen=True):
 
     `proxy_url`: from the kubeconfig; clients look up proxies of the environment themselves.
     `impersonation`: the Impersonate-* headers. `origin`: the source of the settings, for messages.
-    `laptop`: set for a laptop's simulated cluster.
+    `laptop`: set for a laptop's simulated cluster. `console`: the address of the cluster's console,
+    "" = unknown.
     """
 
     server: str
@@ -58,6 +59,7 @@ class Connection(Struct, frozen=True):
     impersonation: tuple[tuple[str, str], ...] = ()
     may_compress: bool = True
     laptop: LaptopPages | None = None
+    console: str = ""
 
     @property
     def is_tls(self) -> bool:
@@ -109,6 +111,7 @@ def connect_to(
         impersonation=impersonation_headers(user),
         may_compress=not cluster.disable_compression,
         laptop=laptop_pages(cluster),
+        console=console_address(cluster),
     )
 
 
@@ -124,6 +127,18 @@ def laptop_pages(cluster: KubeconfigCluster) -> LaptopPages | None:
             except ValidationError:
                 return None
     return None
+
+
+def console_address(cluster: KubeconfigCluster) -> str:
+    """The address of the cluster's console, as it is in kubeconfigs that a console issues; "" if
+    there is none, or it is malformed.
+    """
+    for extension in cluster.extensions or ():
+        if extension.name == CONSOLE_EXTENSION and isinstance(extension.extension, dict):
+            address = extension.extension.get("address")
+            if isinstance(address, str) and address.startswith(("https://", "http://")):
+                return address
+    return ""
 
 
 def in_cluster_connection(

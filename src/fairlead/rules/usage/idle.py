@@ -42,8 +42,8 @@ class IdleReason(StrEnum):
 class IdleUse(Struct, frozen=True):
     """A pod that holds GPUs that are idle or unknown, or a node with GPUs that no pod holds.
 
-    `gpus`: millionths, now. `since`: milliseconds. `gpu_ms`: the integral of the period; `cost`:
-    its GPU money, None = no price.
+    `gpus`: millionths, now. `since`: milliseconds, not before the facts begin. `gpu_ms`: the
+    integral of the period; `cost`: its GPU money, None = no price.
     """
 
     reason: IdleReason

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from fairlead.model.people.record import Credential, KeptToken, ServerAddress
 from fairlead.model.people.rows import LABEL_BOUND_USER
+from fairlead.settings import CONSOLE_EXTENSION
 from fairlead.wire.kube.objects import WireMeta, parse_labels
 from fairlead.wire.kube.time import parse_time, render_time
 from fairlead.wire.people.bindings import RBAC
@@ -162,15 +163,18 @@ def renewing_user(file: str) -> Object:
 
 
 def render_kubeconfig(
-    user: str, credential: Object, namespace: str, server: ServerAddress
+    user: str, credential: Object, namespace: str, server: ServerAddress, console: str = ""
 ) -> Object:
     """A kubeconfig with one context, which is named as the user.
 
-    `credential`: the user's entry, a token or `renewing_user`.
+    `credential`: the user's entry, a token or `renewing_user`. `console`: the address of the
+    console, for commands that ask it; "" = unknown.
     """
     cluster: Object = {"server": server.url}
     if server.authority is not None:
         cluster["certificate-authority-data"] = base64.b64encode(server.authority).decode()
+    if console:
+        cluster["extensions"] = [{"name": CONSOLE_EXTENSION, "extension": {"address": console}}]
     context = {"cluster": CLUSTER_NAME, "user": user, "namespace": namespace}
     return {
         "apiVersion": "v1",

@@ -211,3 +211,13 @@ def _warnings(price: Price, facts: PriceFacts) -> tuple[Sentence, ...]:
 def price_name(price: Price) -> str:
     """Which prices it belongs to, for the audit."""
     return matcher_text(price.matcher)
+
+
+async def stored_price(
+    ledger: LedgerReading, order: PriceOrder, now: int, entered_by: str
+) -> PriceWritten:
+    """Enters a price for a command. Raises UserError with all faults, StoreDown."""
+    plan = await planned_price(ledger, order, now, entered_by)
+    if plan.faults:
+        raise UserError("; ".join(each.error for each in plan.faults), "correct the price")
+    return plan.written(await ledger.add_price(plan.price))

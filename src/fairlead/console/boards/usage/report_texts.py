@@ -16,6 +16,7 @@ from fairlead.console.pages.usage.report import MonthReport
 from fairlead.console.pages.usage.tables import GpuMoney, UsageFigures
 from fairlead.errors import UserError
 from fairlead.rules.usage.prices import matcher_text
+from fairlead.wire.text.terminal_text import escape_terminal
 
 MEDIA_TYPES: Final[Mapping[str, str]] = {
     "markdown": "text/markdown; charset=utf-8",
@@ -149,7 +150,8 @@ def _cell(value: Any) -> str:
         return NONE
     if not isinstance(value, str):
         return str(value)
-    return _SPECIAL.sub(lambda found: "\\" + found[0], " ".join(value.split()))
+    plain = escape_terminal(" ".join(value.split()))
+    return _SPECIAL.sub(lambda found: "\\" + found[0], plain)
 
 
 def _csv(report: MonthReport) -> bytes:
@@ -163,7 +165,13 @@ def _csv(report: MonthReport) -> bytes:
     writer.writerow(["table", "name", *columns])
     for table, name, row in _csv_rows(report):
         values = msgspec.to_builtins(row)
-        writer.writerow([table, guarded(name), *(_csv_cell(values.get(key)) for key in columns)])
+        writer.writerow(
+            [
+                table,
+                escape_terminal(guarded(name)),
+                *(_csv_cell(values.get(key)) for key in columns),
+            ]
+        )
     return text.getvalue().encode()
 
 

@@ -93,7 +93,8 @@ class Console(msgspec.Struct):
     @property
     def credential_plans(self) -> CredentialPlans:
         records = self.desk.credential_records if self.desk is not None else None
-        return CredentialPlans(self.plans, records, self.world.clock.now)
+        address = self.desk.external_url if self.desk is not None else ""
+        return CredentialPlans(self.plans, records, self.world.clock.now, address)
 
     def now_ms(self) -> int:
         return round(self.world.clock.now() * 1000)

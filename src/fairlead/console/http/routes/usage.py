@@ -31,6 +31,9 @@ from fairlead.console.pages.usage.prices import PriceList
 from fairlead.console.pages.usage.tables import IdleList, UsageList
 from fairlead.errors import UserError
 
+ANY_TYPE: Final = "any"
+"""In the path of a job's cost: of a job of any type."""
+
 
 def _namespaces(request: Request) -> Collection[str] | None:
     """Those of which the subject sees usage; None = all."""
@@ -94,7 +97,7 @@ async def cost_of_job(console: Console, request: Request, endpoint: Endpoint) ->
         console.now_ms(),
         path["namespace"],
         path["name"],
-        path["type"],
+        "" if path["type"] == ANY_TYPE else path["type"],
         request.query_params.get("uid", ""),
     )
     return json_answer(request, found)

@@ -116,6 +116,11 @@ class SignInDesk:
         return self._tools.versions
 
     @property
+    def external_url(self) -> str:
+        """Where others find the console, with its base path; "" = unknown."""
+        return self._tools.external_url
+
+    @property
     def ledger(self) -> UsageLedger | None:
         """The usage ledger of the store."""
         return self._tools.ledger

@@ -37,14 +37,21 @@ MOST_VALID: Final = 50
 
 
 class CredentialPlans:
-    """`now`: epoch seconds of the cluster."""
+    """`now`: epoch seconds of the cluster. `console`: the address of this console, for kubeconfigs;
+    "" = unknown.
+    """
 
     def __init__(
-        self, plans: PeoplePlans, records: CredentialRecords | None, now: Callable[[], float]
+        self,
+        plans: PeoplePlans,
+        records: CredentialRecords | None,
+        now: Callable[[], float],
+        console: str = "",
     ) -> None:
         self._plans = plans
         self._records = records
         self._now = now
+        self._console = console
 
     async def listed(self, request: Request) -> CredentialList:
         user = await self._owner(request)
@@ -73,7 +80,7 @@ class CredentialPlans:
         async def act() -> Written:
             server = await self._plans.people.address()
             credential, token = await self._issue(request, user, order)
-            text = render_kubeconfig(user.name, {"token": token}, namespace, server)
+            text = render_kubeconfig(user.name, {"token": token}, namespace, server, self._console)
             body = IssuedKubeconfig(
                 id=credential.name,
                 file_name=f"kubeconfig-{user.name}.yaml",

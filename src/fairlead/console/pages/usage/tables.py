@@ -117,7 +117,8 @@ class IdleRow(Json, frozen=True):
 
     `reason`: idle, stranded, broken, free or unknown. Rows of `idle` and `unknown` are pods; the
     others are nodes, whose owner fields are "". `gpus`: now. `since`: the beginning of the idle
-    time. `gpu_hours`, `cost`: of the period. `advice`: what to do.
+    time, or of the period if it was idle before. `gpu_hours`, `cost`: of the period. `advice`: what
+    to do.
     """
 
     reason: str

@@ -1,0 +1,1 @@
+"""Verbs about usage and cost (docs/spec/usage.md#commands)."""

@@ -1,0 +1,201 @@
+"""Where verbs about usage find the ledger: a console, or the store itself. Both answer alike."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+
+from fairlead.cli.frame.context import ConsolePages, Context, UsageStore
+from fairlead.errors import UserError
+
+if TYPE_CHECKING:
+    from fairlead.console.pages.usage.prices import PriceList, PriceOrder, PriceWritten
+    from fairlead.console.pages.usage.tables import IdleList, JobCost, UsageList
+
+_PAGE: Final = 500
+Form = TypeVar("Form")
+
+
+class UsageSource(Protocol):
+    """Blocking. `words`: query parameters of the route (docs/reference/openapi.json). Each raises
+    UserError for bad input, OutsideError if the console or the store does not answer.
+    """
+
+    def usage(self, words: Mapping[str, str]) -> UsageList: ...
+
+    def idle(self, words: Mapping[str, str]) -> IdleList: ...
+
+    def job_cost(self, namespace: str, job_type: str, name: str, uid: str) -> JobCost:
+        """`job_type`: "" = any."""
+        ...
+
+    def prices(self) -> PriceList: ...
+
+    def add_price(self, order: PriceOrder) -> PriceWritten: ...
+
+    def report(self, month: str, as_of: str, form: str) -> bytes: ...
+
+
+def add_source(parser: argparse.ArgumentParser) -> None:
+    """The flags that name the console or the store."""
+    add = parser.add_argument
+    add(
+        "--console",
+        metavar="URL",
+        default="",
+        help="address of the console (default: that in the kubeconfig)",
+    )
+    add(
+        "--console-ca-file",
+        metavar="FILE",
+        default="",
+        help="PEM file of the authority of the console's certificate",
+    )
+    add(
+        "--store",
+        metavar="URL",
+        default="",
+        help="read the store itself: `sqlite:///FILE`, `postgresql://…` or `mysql://…`",
+    )
+    add(
+        "--store-password-file",
+        metavar="FILE",
+        default="",
+        help="file that contains the password of the store's user",
+    )
+    add(
+        "--store-ca-file",
+        metavar="FILE",
+        default="",
+        help="PEM file of the authority of the database's certificate; implies TLS",
+    )
+
+
+def usage_source(args: argparse.Namespace, context: Context) -> UsageSource:
+    """Raises UserError if both are named, or neither is known."""
+    if args.store and args.console:
+        raise UserError("--store and --console are given", "give one of them")
+    if args.store:
+        store = context.machine.usage_store(
+            args.store, args.store_password_file, args.store_ca_file
+        )
+        return _StoreSource(store, context)
+    return _ConsoleSource(context.world.console_pages(args.console, args.console_ca_file))
+
+
+class _StoreSource:
+    def __init__(self, store: UsageStore, context: Context) -> None:
+        self._store = store
+        self._now = round(context.now() * 1000)
+        self._user = context.env.get("USER", "")
+
+    def usage(self, words: Mapping[str, str]) -> UsageList:
+        from fairlead.console.boards.usage.usage_rows import usage_table
+        from fairlead.console.pages.usage.tables import UsageList
+
+        table = self._store.ask(lambda ledger: usage_table(ledger, words, self._now))
+        return table.as_list(UsageList)
+
+    def idle(self, words: Mapping[str, str]) -> IdleList:
+        from fairlead.console.boards.usage.idle_rows import idle_table
+        from fairlead.console.pages.usage.tables import IdleList
+
+        table = self._store.ask(lambda ledger: idle_table(ledger, words, self._now))
+        return table.as_list(IdleList)
+
+    def job_cost(self, namespace: str, job_type: str, name: str, uid: str) -> JobCost:
+        from fairlead.console.boards.usage.job_cost import job_cost
+
+        return self._store.ask(
+            lambda ledger: job_cost(ledger, self._now, namespace, name, job_type, uid)
+        )
+
+    def prices(self) -> PriceList:
+        from fairlead.console.boards.usage.price_rows import price_table
+        from fairlead.console.pages.usage.prices import PriceList
+
+        table = self._store.ask(lambda ledger: price_table(ledger, self._now))
+        return table.as_list(PriceList)
+
+    def add_price(self, order: PriceOrder) -> PriceWritten:
+        from fairlead.console.boards.usage.price_rows import stored_price
+
+        return self._store.ask(lambda ledger: stored_price(ledger, order, self._now, self._user))
+
+    def report(self, month: str, as_of: str, form: str) -> bytes:
+        from fairlead.console.boards.usage.report import month_report
+        from fairlead.console.boards.usage.report_texts import render_report
+
+        found = self._store.ask(lambda ledger: month_report(ledger, month, as_of))
+        return render_report(found, form)
+
+
+class _ConsoleSource:
+    def __init__(self, pages: ConsolePages) -> None:
+        self._pages = pages
+
+    def usage(self, words: Mapping[str, str]) -> UsageList:
+        from fairlead.console.pages.usage.tables import UsageList
+
+        return self._whole("/usage", words, UsageList)
+
+    def idle(self, words: Mapping[str, str]) -> IdleList:
+        from fairlead.console.pages.usage.tables import IdleList
+
+        return self._whole("/idle", words, IdleList)
+
+    def job_cost(self, namespace: str, job_type: str, name: str, uid: str) -> JobCost:
+        from fairlead.console.pages.usage.tables import JobCost
+
+        path = f"/jobs/{_part(namespace)}/{_part(job_type or 'any')}/{_part(name)}/cost"
+        return self._one(path, {"uid": uid}, JobCost)
+
+    def prices(self) -> PriceList:
+        from fairlead.console.pages.usage.prices import PriceList
+
+        return self._whole("/prices", {}, PriceList)
+
+    def add_price(self, order: PriceOrder) -> PriceWritten:
+        import msgspec
+
+        from fairlead.console.pages.usage.prices import PriceWritten
+
+        data = self._pages.post("/prices", msgspec.json.encode(order))
+        return msgspec.json.decode(data, type=PriceWritten)
+
+    def report(self, month: str, as_of: str, form: str) -> bytes:
+        return self._pages.get(f"/reports/{_part(month)}", {"asOf": as_of, "format": form})
+
+    def _one(self, path: str, words: Mapping[str, str], form: type[Form]) -> Form:
+        import msgspec
+
+        try:
+            return msgspec.json.decode(self._pages.get(path, words), type=form)
+        except msgspec.DecodeError as error:
+            raise UserError(
+                f"the console answers in another form: {error}",
+                "use the `fairlead` of the console's version",
+            ) from error
+
+    def _whole(self, path: str, words: Mapping[str, str], form: type[Form]) -> Form:
+        """All pages of a list in one."""
+        from msgspec.structs import replace
+
+        whole: Any = self._one(path, {**words, "size": str(_PAGE)}, form)
+        items = list(whole.items)
+        while len(items) < whole.total:
+            query = {**words, "size": str(_PAGE), "page": str(len(items) // _PAGE + 1)}
+            page: Any = self._one(path, query, form)
+            if not page.items:
+                break
+            items += page.items
+        found: Form = replace(whole, items=items, page=1, size=max(1, len(items)))
+        return found
+
+
+def _part(text: str) -> str:
+    """A part of a path."""
+    from urllib.parse import quote
+
+    return quote(text, safe="")

@@ -1,0 +1,1 @@
+"""A console that runs, as commands ask it."""
