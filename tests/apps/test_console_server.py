@@ -66,14 +66,17 @@ EXAMPLES = {
     "component": "/components/fluid",
 }
 OF_PEOPLE = ("users", "user", "user_tokens", "my_tokens", "groups", "group", "audit")
-OF_USAGE = ("usage", "idle", "job_cost", "prices", "report")
+OF_USAGE = (
+    *("usage", "usage_days", "idle", "job_cost", "prices", "report"),
+    *("past", "past_snapshot"),
+)
 ELSEWHERE = (
     *("changes", "job_manifest", "job_clone", "job_logs", "oidc_start", "oidc_callback"),
     *("quota_tree_versions", "operation_history", *OF_PEOPLE, *OF_USAGE),
 )
 """Endpoints that stream, ask an API server, lead a browser elsewhere, or are there with sign-in
 alone: test_console_hints, test_console_logs, test_console_sign_in, test_console_writes,
-test_console_tree_writes, test_console_datasets and test_console_usage test them.
+test_console_tree_writes, test_console_datasets, test_console_usage and console/test_past test them.
 """
 
 

@@ -246,6 +246,7 @@ def test_every_verb_of_arena_is_known_to_write_or_to_read() -> None:
         *("user create", "user update", "user delete", "user import"),
         *("group create", "group update", "group delete"),
         *("kubeconfig create", "kubeconfig delete"),
+        *("prices add", "prices end"),
     }
 
 

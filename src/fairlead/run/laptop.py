@@ -241,6 +241,7 @@ def laptop_desk(world: Ports, code: OneTimeCode | None, store: Store | None) -> 
             versions=store,
             history=store,
             store_facts=store.facts,
+            ledger=store.ledger,
             cluster_now=world.clock.now,
             keys=(secrets.token_bytes(KEY_BYTES),),
             code=code,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar, cast
+from typing import TypeVar
 
 from fairlead.edge.store.address import StoreAddress
 from fairlead.edge.store.sql_store import SqlStore
@@ -27,6 +27,6 @@ class LedgerQuestions:
         store = SqlStore(self._address)
         try:
             await store.facts()  # it refuses a store of another schema, in words
-            return await question(cast(Any, store).ledger)
+            return await question(store.ledger)
         finally:
             await store.close()

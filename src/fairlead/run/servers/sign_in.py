@@ -86,6 +86,7 @@ class AskedSignIn:
                     versions=store,
                     history=store,
                     store_facts=store.facts,
+                    ledger=store.ledger,
                     cluster_now=world.clock.now,
                     keys=keys,
                     code=self.code,
