@@ -149,6 +149,6 @@ def window(
     try:
         tab = Window(context.new_page(), base)
         yield tab
-        assert tab.complaints == []
+        assert tab.complaints == [], tab.complaints
     finally:
         context.close()
