@@ -67,6 +67,12 @@ class Administrator:
         found = PlainBrowser().send(f"{server.url}/api/v1{path}", method, data, **sent)
         return found.status, found.json
 
+    def read(self, server: Server, path: str) -> tuple[int, str]:
+        """Status and text of a route's answer."""
+        sent = {"Authorization": f"Bearer {self.token}"}
+        found = PlainBrowser().send(f"{server.url}/api/v1{path}", **sent)
+        return found.status, found.body.decode()
+
     def state(self, server: Server, id: str) -> str:
         status, found = self.send(server, "GET", f"/operations/{id}")
         assert status == 200, found

@@ -18,12 +18,14 @@ from tests.kube.console_line import Administrator, console, install_rights
 from tests.kube.fluid import Fluid
 from tests.kube.kubectl import Kubectl
 from tests.kube.objects import namespace
+from tests.kube.outputs import record_outputs, route_outputs
 from tests.kube.servers import READY_SECONDS, Server
 from tests.waiting import wait_until
 
 MANIFEST = Path(__file__).parents[2] / "examples" / "fashion-mnist.yaml"
 SPACE, CLAIM = "demo-ns", "fashion-demo-pvc"
 SET = f"{CLAIM}-acc"
+KEY = "AKSECRET"
 END_MS = 180_000
 """The Lease of a killed console ends after 30 s; Fluid needs about as long for a data set."""
 GONE = ("datasets.data.fluid.io", "alluxioruntimes", "statefulsets", "daemonsets", "pods")
@@ -104,6 +106,7 @@ def test_one_click_is_bound_although_the_console_is_killed(
         # Fluid's master and workers mount the claim that they cache
         expect(row(tab, "PersistentVolumeClaim", CLAIM)).to_contain_text(f"{SET}-master-0")
         expect(tab.at("dataset-cache")).to_contain_text(f"pvc://{CLAIM}")
+        check_no_key(line, id)
         tab.at("action-unaccelerate").click()
         tab.at("end-name").fill(SET)
         tab.at("form-submit").click()
@@ -113,6 +116,20 @@ def test_one_click_is_bound_although_the_console_is_killed(
     assert not any(left.values()), left
     assert names(kubectl, "pvc") == [CLAIM]
     assert phase(kubectl, "pvc", CLAIM) == "Bound"
+
+
+def check_no_key(line: Line, id: str) -> None:
+    """No route, record or log has the key of the volume; test_data_secrets asks more."""
+    server, own, cluster = line.server, line.own, line.fluid.cluster
+    places = {"dataset": f"/datasets/{SPACE}/{SET}", "operation": f"/operations/{id}"}
+    found = {
+        title: text
+        for title, _, text in route_outputs(lambda path: own.read(server, path), "admin", places)
+    }
+    assert SET in found[f"admin: GET {places['dataset']}"]
+    found |= {**dict(record_outputs(cluster.admin)), "the log": server.log()}
+    assert len(found) > 50
+    assert [title for title, text in found.items() if KEY in text] == []
 
 
 def has(kubectl: Kubectl, kind: str, name: str) -> bool:
