@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 from tests.browser.chromium import Window, window
 from tests.browser.layout import SIDEWAYS, settle
+from tests.browser.test_layout import cut_texts
 from tests.browser.test_sign_in import check_axe, signed_in, tab_to
 from tests.browser.usage_world import HOURS, ledger_of, usage_console
 from tests.usage.memory_ledger import MemoryLedger
@@ -258,6 +259,8 @@ def test_pages_are_accessible_also_when_narrow(
             tab.page.set_viewport_size({"width": width, "height": 900})
             settle(tab)
             assert tab.page.evaluate(SIDEWAYS) == [], width
+            if width == 1280:
+                assert cut_texts(tab) == []
         tab.keep(f"ledger-{name}-{scheme}-narrow")
 
 
