@@ -21,7 +21,7 @@ from fairlead.console.http.subjects import Subjects
 from fairlead.console.http.writing.job_forms import JobForms
 from fairlead.console.pages.endpoints import BASE
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.ports import Ports
+from fairlead.ports import Ports, UsageLedger
 
 
 class Page:
@@ -55,10 +55,17 @@ async def console(
     desk: SignInDesk | None = None,
     subjects: Subjects | None = None,
     forms: JobForms | None = None,
+    ledger: UsageLedger | None = None,
 ) -> AsyncIterator[Page]:
     given = {} if subjects is None else {"subjects": subjects}
     server = ConsoleServer(
-        world or still_world(living_cluster()), settings, past, desk=desk, forms=forms, **given
+        world or still_world(living_cluster()),
+        settings,
+        past,
+        desk=desk,
+        forms=forms,
+        ledger=ledger,
+        **given,
     )
     sock = bind_socket("127.0.0.1", 0)
     service = server.service(sock)

@@ -21,7 +21,7 @@ SHARED = {
     ("quota tree", "everywhere", ("get",)),
     ("own credentials", "everywhere", ("get", "create", "delete")),
 }
-OF_JOBS = {"jobs", "logs", "serving", "data sets"}
+OF_JOBS = {"jobs", "logs", "serving", "data sets", "usage"}
 OF_ADMINISTRATORS = {
     "operations",
     "components",
