@@ -38,6 +38,7 @@ VITEST = "web: test/gpumap.test.ts"
 TAKEOVER = "tests/apps/test_operation_takeover.py"
 OPERATIONS = "tests/contracts/test_operations.py"
 STEPS = "src/fairlead/apps/operations/steps.py"
+PAST_JOBS = "tests/apps/test_console_past_jobs.py"
 DATASETS = "tests/apps/test_console_datasets.py"
 DESK = "src/fairlead/console/http/data/operation_desk.py"
 COMPONENT_PLANS = "src/fairlead/console/http/writing/components.py"
@@ -57,6 +58,59 @@ class Mutation(NamedTuple):
 
 
 MUTATIONS = (
+    Mutation(
+        "past jobs: a researcher lists deleted jobs of every namespace",
+        JOBS,
+        "    namespaces = None if reach is None else reach.namespaces\n",
+        "    namespaces = None\n",
+        PAST_JOBS,
+        "own_namespaces",
+    ),
+    Mutation(
+        "past jobs: jobs that exist are listed as deleted",
+        "src/fairlead/console/boards/usage/past_jobs.py",
+        "    return tuple(record for record in found if record.deleted_at)",
+        "    return found",
+        "tests/usage/test_past_jobs.py",
+        "deleted_jobs_only",
+    ),
+    Mutation(
+        "past jobs: a job that was deleted before its end is pending",
+        "src/fairlead/console/boards/usage/past_jobs.py",
+        "    return STATUSES[state] if state in _ENDED else DELETED",
+        "    return STATUSES[state]",
+        "tests/usage/test_past_jobs.py",
+    ),
+    Mutation(
+        "usage days: a day before the first record has a bar",
+        "src/fairlead/console/boards/usage/day_bars.py",
+        "    return max(read.plan.start, min([read.bounds.first, *(each.day for each in read.sums)]))",
+        "    return read.plan.start",
+        PAST_JOBS,
+        "same_hours",
+    ),
+    Mutation(
+        "usage days: rows beyond eight are lost",
+        "src/fairlead/console/boards/usage/day_bars.py",
+        "                parts[places.get(owner_of(each), len(named))] += each.integral.gpu",
+        "                parts[places.get(owner_of(each), 0)] += each.integral.gpu",
+        PAST_JOBS,
+        "beyond_eight",
+    ),
+    Mutation(
+        "quota: hours of a node are those of nodes whose names begin alike",
+        "web/src/boards/quota/hours.ts",
+        "name.startsWith(`${path}.`)",
+        "name.startsWith(path)",
+        "web: test/usage.test.ts",
+    ),
+    Mutation(
+        "usage: a little is nothing",
+        "web/src/format/format.ts",
+        '  return n > 0 && n < 0.05 ? "<0.1" : oneDecimal.format(n);',
+        "  return oneDecimal.format(n);",
+        "web: test/usage.test.ts",
+    ),
     Mutation(
         "console: a plan of a component is kept although a check fails",
         COMPONENT_PLANS,
