@@ -84,8 +84,8 @@ MUTATIONS = (
     Mutation(
         "usage days: a day before the first record has a bar",
         "src/fairlead/console/boards/usage/day_bars.py",
-        "    return max(read.plan.start, min([read.bounds.first, *(each.day for each in read.sums)]))",
-        "    return read.plan.start",
+        "max(read.plan.start, min([read.bounds.first, *(each.day for each in read.sums)]))",
+        "read.plan.start",
         PAST_JOBS,
         "same_hours",
     ),
@@ -648,7 +648,7 @@ MUTATIONS = (
     Mutation(
         "researcher: a route answers from the whole board state",
         "src/fairlead/console/http/routes/console.py",
-        "    return console.pictures.of(subject_of(request))",
+        "    return console.pictures.of(subject)",
         "    return console.board_states",
         TENANTS,
         "not any",
