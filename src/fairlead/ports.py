@@ -50,6 +50,7 @@ from fairlead.model.devices.page_tally import PageTally
 from fairlead.model.devices.series_names import LocalPod
 from fairlead.model.event import Event
 from fairlead.model.installed.component_facts import ComponentFacts, PlanFacts, WantedComponent
+from fairlead.model.installed.facts import Unread
 from fairlead.model.installed.planned_installation import PlannedInstallation
 from fairlead.model.jobs.acceleration import AccelerationFacts, DataUser
 from fairlead.model.jobs.data_details import DataReasons, DataSetFacts
@@ -408,6 +409,10 @@ class ComponentQuestions(Protocol):
 
     def plan_facts(self, wanted: WantedComponent) -> PlanFacts:
         """What a plan is made from; nothing is written."""
+        ...
+
+    def sharing_pods(self) -> tuple[str, ...] | Unread:
+        """Titles of pods that are on a node, have not ended, and ask for a part of a GPU."""
         ...
 
 

@@ -58,6 +58,7 @@ class StillComponents:
         self.before: dict[tuple[str, str, str], Manifest] = {}
         self.failure: Exception | None = None
         self.asked: list[WantedComponent] = []
+        self.sharing: tuple[str, ...] = ()
 
     def facts(self, components: Sequence[Component]) -> ComponentFacts:
         return self.known
@@ -80,6 +81,9 @@ class StillComponents:
 
     def found(self, targets: Sequence[ObjectRef]) -> list[Manifest | None]:
         return [None for _ in targets]
+
+    def sharing_pods(self) -> tuple[str, ...]:
+        return self.sharing
 
     def plan_facts(self, wanted: WantedComponent) -> PlanFacts:
         self.asked.append(wanted)
@@ -456,6 +460,21 @@ async def test_a_part_is_an_upgrade_of_the_installation(tmp_path: Any) -> None:
         assert [each["id"] for each in body["history"]] == [record.id]
         _, body = await send("anna", "GET", "/components/people")
         assert (body["row"]["state"], body["row"]["operation"]) == ("NotInstalled", record.id)
+
+
+async def test_a_part_is_not_removed_under_pods_on_shared_gpus(tmp_path: Any) -> None:
+    async with sent(tmp_path) as send:
+        with_installation(send)
+        send.components.sharing = ("Pod team/bert-0",)
+        order = {"component": "gpu-sharing", "do": "remove"}
+        status, body = await send("anna", "POST", "/plans", order)
+        assert (status, body["fields"][0]["rule"]) == (422, "shared-pods")
+        assert "1 pod on shared GPUs: Pod team/bert-0" in body["fields"][0]["error"]
+        send.components.sharing = ()
+        assert (await send("anna", "POST", "/plans", order))[0] == 201
+        send.components.sharing = ("Pod team/bert-0",)
+        order["component"] = "cluster-exporter"
+        assert (await send("anna", "POST", "/plans", order))[0] == 201
 
 
 async def test_what_the_installer_refuses_is_a_failing_check(tmp_path: Any) -> None:

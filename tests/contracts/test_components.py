@@ -134,6 +134,48 @@ def test_a_field_of_another_manager_is_not_taken_over(deployed: Deployed) -> Non
     assert deployed.data("one") == {"a": "theirs"}
 
 
+def test_a_port_of_the_node_that_another_pod_has(deployed: Deployed) -> None:
+    """Its own pods do not count at an upgrade."""
+    api, number = deployed.api, 20000 + next(_numbers)
+    container = {
+        "name": "main",
+        "image": "image",
+        "ports": [{"containerPort": 80, "hostPort": number}],
+    }
+    labels = {"app": "ported"}
+    spec = {"containers": [container]}
+    template = {"metadata": {"labels": labels}, "spec": spec}
+    manifest = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "ported", "namespace": deployed.system},
+        "spec": {"replicas": 0, "selector": {"matchLabels": labels}, "template": template},
+    }
+    file = deployed.folder / "ported.yaml"
+    file.write_text(yaml.safe_dump(manifest))
+    words = ("--manifests", str(file), "--in", deployed.system, "-o", "json")
+
+    def clash(status: int) -> Any:
+        checks = json.loads(deployed.run("plan", *words, status=status))["checks"]
+        (found,) = [each for each in checks if each["check"] == "host-clash"]
+        return found
+
+    assert clash(0)["state"] == "ok"
+    pods = f"/api/v1/namespaces/{deployed.system}/pods"
+    api.post(f"/api/v1/namespaces/{deployed.system}/serviceaccounts", _named("default"))
+    assert api.post(pods, {**_named("own", labels=labels), "spec": spec}).status == 201
+    assert clash(0)["state"] == "ok"
+    assert api.post(pods, {**_named("other"), "spec": spec}).status == 201
+    found = clash(1)
+    assert found["state"] == "fail"
+    assert f"host port `{number}/TCP` of Deployment {deployed.system}/ported" in found["sentence"]
+    assert f"Pod {deployed.system}/other" in found["sentence"]
+
+
+def _named(name: str, **more: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, **more}}
+
+
 class Pair:
     """Two components: the manifests of the second need the namespace of the first."""
 

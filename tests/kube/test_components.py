@@ -174,6 +174,37 @@ def test_an_operator_from_its_deployment_to_its_end(
     assert before <= objects(cluster)
 
 
+def test_definitions_with_objects_are_not_deleted(
+    commands: Commands, operator: list[Any], tmp_path: Path
+) -> None:
+    admin = commands.cluster.admin
+    file = written(tmp_path / "operator.yaml", operator)
+    commands.run("component", "deploy", "mpi-operator", "--manifests", file)
+    launcher = {"containers": [{"name": "main", "image": "image"}]}
+    replicas = {"Launcher": {"replicas": 1, "template": {"spec": launcher}}}
+    job = {
+        "apiVersion": "kubeflow.org/v2beta1",
+        "kind": "MPIJob",
+        "metadata": {"name": "left", "namespace": "default"},
+        "spec": {"mpiReplicaSpecs": replicas},
+    }
+    admin.apply([job])
+    remove = ("component", "remove", "mpi-operator")
+    output = commands.run(*remove, "--delete-definitions", status=1)
+    assert "1 object of its kinds would be deleted: MPIJob default/left" in output
+    assert commands.row("mpi-operator")["state"] == "Ready", "nothing was removed"
+
+    output = commands.run(*remove)
+    assert "1 object of its kinds stays: MPIJob default/left" in output
+    assert "left" in admin.run("get", "mpijobs.kubeflow.org", "-n", "default")
+
+    commands.run("component", "deploy", "mpi-operator", "--manifests", file)
+    admin.run("delete", "mpijobs.kubeflow.org", "left", "-n", "default")
+    commands.run(*remove, "--delete-definitions")
+    crd = ("CustomResourceDefinition", "<none>", "mpijobs.kubeflow.org")
+    assert crd not in objects(commands.cluster)
+
+
 def test_forged_labels_remove_nothing_and_what_others_made_anew_stays(
     commands: Commands, operator: list[Any], tmp_path: Path
 ) -> None:

@@ -310,6 +310,15 @@ def test_hosts_and_ports_that_others_have() -> None:
     assert check("host-clash", ingress, hosts={"x": "y"}).state is State.OK
     service = obj("Service", "web", spec={"ports": [{"nodePort": 30080}, {"port": 80}]})
     assert check("host-clash", service, node_ports={30080: "Service a/b"}).state is State.FAIL
+    workload = deployment()
+    (container,) = workload["spec"]["template"]["spec"]["containers"]
+    container["ports"] = [{"containerPort": 80, "hostPort": 9400}]
+    taken = {(9400, "TCP"): "Pod a/exporter"}
+    assert check("host-clash", workload, host_ports=taken).sentence == (
+        "host port `9400/TCP` of Deployment mpi/mpi-operator is taken by Pod a/exporter"
+    )
+    assert check("host-clash", workload, host_ports={(9400, "UDP"): "x"}).state is State.OK
+    assert check("host-clash", workload, host_ports=Unread("no")).state is State.UNKNOWN
 
 
 def test_gpus_prometheus_and_device_plugins() -> None:

@@ -8,6 +8,7 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from fairlead.cli.components.asked import components_of
 from fairlead.cli.frame.context import Context
 from fairlead.cli.installation import chosen as shared
 from fairlead.errors import UserError
@@ -35,7 +36,7 @@ def plan_part(
     cluster = shared.target(context)
     wanted = _chosen([args], context, cluster, [component], do)
     facts = context.world.installation_facts(lambda _before: wanted)
-    found = [*_checks(component, do, rows), *(examine(facts) if facts else ())]
+    found = [*_checks(component, do, rows, context), *(examine(facts) if facts else ())]
     plan = shared.installer(context, cluster).plan(Wanted(__version__, wanted))
     return found, shared.difference(cluster, plan)
 
@@ -48,7 +49,7 @@ def write_part(
     """
     from fairlead.cli.components.refused import refuse_failing
 
-    refuse_failing(component.id, _checks(component, do, rows))
+    refuse_failing(component.id, _checks(component, do, rows, context))
     return _write([args], context, [component], do)
 
 
@@ -93,12 +94,18 @@ def _write(
     return shared.write(installing, context, cluster, wanted)
 
 
-def _checks(component: Component, do: OperationKind, rows: Rows) -> Sequence[Finding]:
+def _checks(
+    component: Component, do: OperationKind, rows: Rows, context: Context | None = None
+) -> Sequence[Finding]:
+    """`context`: asked for pods before a removal."""
     from fairlead.model.installed.component_facts import WantedComponent
-    from fairlead.rules.components.preflight import part_preflight
+    from fairlead.model.operations.operation import OperationKind
+    from fairlead.rules.components.preflight import SHARING, part_preflight
 
     wanted = WantedComponent(component=component, do=do, place="", home="")
-    return part_preflight(wanted, rows)
+    asks = context is not None and do is OperationKind.REMOVE and component.id in SHARING
+    pods = components_of(context).sharing_pods() if context is not None and asks else ()
+    return part_preflight(wanted, rows, pods)
 
 
 def _chosen(

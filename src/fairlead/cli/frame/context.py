@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fairlead.model.event import Event
     from fairlead.model.installation import Installation
     from fairlead.model.installed.component_facts import ComponentFacts, PlanFacts, WantedComponent
-    from fairlead.model.installed.facts import InstallationFacts
+    from fairlead.model.installed.facts import InstallationFacts, Unread
     from fairlead.model.jobs.acceleration import AccelerationFacts, DataUser
     from fairlead.model.jobs.cron import Cron
     from fairlead.model.jobs.data_details import DataReasons, DataSetFacts
@@ -338,6 +338,10 @@ class ClusterComponents(Protocol):
 
     def plan_facts(self, wanted: WantedComponent) -> PlanFacts:
         """What a plan is made from; nothing is written."""
+        ...
+
+    def sharing_pods(self) -> tuple[str, ...] | Unread:
+        """See `ports.ComponentQuestions`."""
         ...
 
 

@@ -20,7 +20,7 @@ from fairlead.edge.kube.resource import DEPLOYMENTS, Resource
 from fairlead.edge.queries.installation_target import KubeInstallationTarget, in_groups
 from fairlead.edge.queries.installed import own_namespace, read_installed
 from fairlead.errors import OutsideError, UserError
-from fairlead.model.actions import Manifest, ObjectRef
+from fairlead.model.actions import Manifest, ObjectRef, object_ref
 from fairlead.model.installed.component_facts import (
     ComponentFacts,
     InstallationFact,
@@ -32,6 +32,7 @@ from fairlead.model.installed.facts import Unread
 from fairlead.model.operations.apply_set import component_inventory_ref
 from fairlead.model.operations.component import Component, ComponentInventory
 from fairlead.model.operations.operation import HelmRelease, HelmStep
+from fairlead.model.resources import GPU_MEMORY
 from fairlead.wire.components.inventory import parse_component_inventory
 from fairlead.wire.components.seen import WORKLOAD_KINDS, workload_form
 from fairlead.wire.data.stand_in import FLUID_VERSION, stand_in_objects
@@ -106,6 +107,22 @@ class ComponentQuery:
     def plan_facts(self, wanted: WantedComponent) -> PlanFacts:
         """See `PlanReading.facts`."""
         return self._plans.facts(wanted)
+
+    def sharing_pods(self) -> tuple[str, ...] | Unread:
+        """See `ports.ComponentQuestions`."""
+        return _asked(self._sharing_pods)
+
+    def _sharing_pods(self) -> tuple[str, ...]:
+        return tuple(
+            object_ref(each).title
+            for each in self._target.list_objects(ObjectRef("v1", "Pod", ""))
+            if each["spec"].get("nodeName")
+            and (each.get("status") or {}).get("phase") not in ("Succeeded", "Failed")
+            and any(
+                GPU_MEMORY in ((container.get("resources") or {}).get("limits") or {})
+                for container in each["spec"].get("containers") or ()
+            )
+        )
 
     @cached_property
     def _plans(self) -> PlanReading:

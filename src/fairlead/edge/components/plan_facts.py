@@ -6,7 +6,9 @@ What may not be read is reported as `Unread` and does not prevent reading the re
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -24,11 +26,18 @@ from fairlead.model.installed.component_facts import (
     WantedComponent,
 )
 from fairlead.model.installed.facts import Mismatch, Unread
-from fairlead.model.operations.apply_set import APPLY_MANAGER, component_inventory_ref
+from fairlead.model.operations.apply_set import (
+    APPLY_MANAGER,
+    PART_OF_LABEL,
+    apply_set_id,
+    component_inventory_ref,
+)
 from fairlead.model.operations.component import ComponentInventory
 from fairlead.model.operations.operation import HelmRelease, HelmStep, OperationKind
+from fairlead.wire.components.applied_fields import is_as_applied
 from fairlead.wire.components.inventory import parse_component_inventory
 
+Identity = tuple[str, str, str, str]
 Result = TypeVar("Result")
 _DEFINITION: Final = "CustomResourceDefinition"
 _DEFINITIONS: Final = "apiextensions.k8s.io/v1"
@@ -37,6 +46,9 @@ _RECORD: Final = "helm.sh/release.v1"
 _CLASSES: Final = ObjectRef("storage.k8s.io/v1", "StorageClass", "")
 _INGRESSES: Final = ObjectRef("networking.k8s.io/v1", "Ingress", "")
 _SERVICES: Final = ObjectRef("v1", "Service", "")
+_LISTED: Final = 4
+"""From this many objects of a kind in a namespace on they are read as a list."""
+_PODS: Final = ObjectRef("v1", "Pod", "")
 _DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
 
 
@@ -103,6 +115,7 @@ class PlanReading:
             storage_classes=_asked(self._classes),
             hosts=_asked(partial(self._hosts, wanted.objects)),
             node_ports=_asked(partial(self._ports, wanted.objects)),
+            host_ports=_asked(partial(self._host_ports, wanted.objects)),
             live=_asked(partial(self._live, tried)) if is_removal else (),
             unserved=self._unserved(wanted.objects),
             has_helm=has_helm,
@@ -136,13 +149,22 @@ class PlanReading:
         return None if found is None else parse_component_inventory(found, id, wanted.home)
 
     def _tried(self, wanted: WantedComponent) -> tuple[TriedObject, ...]:
+        """An object that is as it was applied would not change, so the API server is not asked."""
         objects = wanted.objects
-        found = [_asked(partial(self._get, object_ref(each))) for each in objects]
-        later = self._later(objects)
-        tried = [each for each in objects if id(each) not in later]
+        found = self._found_objects(wanted)
         # Helm's objects are Helm's; definitions are applied by Fairlead.
-        forced = [bool(wanted.chart) and each["kind"] != _DEFINITION for each in tried]
-        results: dict[int, Manifest | Mismatch | Unread] = {}
+        helms = {id(each) for each in objects if wanted.chart and each["kind"] != _DEFINITION}
+        results: dict[int, Manifest | Mismatch | Unread] = {
+            id(each): seen
+            for each, seen in zip(objects, found, strict=True)
+            if isinstance(seen, dict)
+            and id(each) not in helms
+            and is_as_applied(each, seen, APPLY_MANAGER)
+        }
+        asked = [each for each in objects if id(each) not in results]
+        later = self._later(asked)
+        tried = [each for each in asked if id(each) not in later]
+        forced = [id(each) in helms for each in tried]
         for is_forced in (False, True):
             some = [each for each, one in zip(tried, forced, strict=True) if one is is_forced]
             answers = self._target.try_objects(some, is_forced=is_forced)
@@ -152,6 +174,31 @@ class PlanReading:
             TriedObject(each, seen, results.get(id(each)))
             for each, seen in zip(objects, found, strict=True)
         )
+
+    def _found_objects(self, wanted: WantedComponent) -> list[Manifest | Unread | None]:
+        """As they are. Members of the set are read in one list of each kind."""
+        refs = [object_ref(each) for each in wanted.objects]
+        listed = {} if wanted.chart else self._listed_members(wanted, refs)
+        rest = [each for each in refs if each.identity not in listed]
+        calls = [partial(_asked, partial(self._get, each)) for each in rest]
+        read = dict(zip((each.identity for each in rest), in_groups(calls), strict=True))
+        return [_value({**read, **listed}[each.identity]) for each in refs]
+
+    def _listed_members(
+        self, wanted: WantedComponent, refs: Sequence[ObjectRef]
+    ) -> dict[Identity, Manifest]:
+        """What has the label of the set, of kinds with several objects in a namespace; {} of kinds
+        that may not be listed, whose objects are read one by one.
+        """
+        counts = Counter((each.api_version, each.kind, each.namespace) for each in refs)
+        label = f"{PART_OF_LABEL}={apply_set_id(wanted.component.id, wanted.home)}"
+        found: dict[Identity, Manifest] = {}
+        for (version, kind, namespace), count in counts.items():
+            if count >= _LISTED:
+                with contextlib.suppress(OutsideError):
+                    members = self._target.members(ObjectRef(version, kind, "", namespace), label)
+                    found |= {object_ref(each).identity: each for each in members}
+        return found
 
     def _later(self, objects: Sequence[Manifest]) -> set[int]:
         """Objects whose kind is not served, or whose namespace does not exist."""
@@ -242,6 +289,29 @@ class PlanReading:
             if port.get("nodePort")
         }
 
+    def _host_ports(self, objects: Sequence[Any]) -> dict[tuple[int, str], str]:
+        """Pods of others that have a port of their node; asked only if the component names one."""
+        if not any(True for pod in _templates(objects) for _ in _ports_of(pod.get("spec") or {})):
+            return {}
+        own = [
+            ((each["metadata"].get("namespace") or ""), labels)
+            for each in objects
+            for pod in _templates([each])
+            if (labels := (pod.get("metadata") or {}).get("labels") or {})
+        ]
+        found: dict[tuple[int, str], str] = {}
+        for pod in self._target.list_objects(_PODS):
+            meta, labels = pod["metadata"], pod["metadata"].get("labels") or {}
+            is_over = (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+            is_own = any(
+                meta["namespace"] == namespace and wanted.items() <= labels.items()
+                for namespace, wanted in own
+            )
+            if not is_over and not is_own:
+                for port in _ports_of(pod["spec"]):
+                    found.setdefault(port, object_ref(pod).title)
+        return found
+
     def _live(self, definitions: Iterable[TriedObject]) -> tuple[LiveObject, ...]:
         return tuple(
             LiveObject(
@@ -270,6 +340,22 @@ class PlanReading:
                 }
             )
         )
+
+
+def _templates(objects: Iterable[Any]) -> list[Any]:
+    """The pod templates of workloads."""
+    found = ((each.get("spec") or {}).get("template") for each in objects)
+    return [each for each in found if isinstance(each, dict)]
+
+
+def _ports_of(pod: Any) -> list[tuple[int, str]]:
+    """The ports of its node that a pod opens."""
+    return [
+        (int(port["hostPort"]), str(port.get("protocol") or "TCP"))
+        for container in pod.get("containers") or ()
+        for port in container.get("ports") or ()
+        if port.get("hostPort")
+    ]
 
 
 def _served_kind(tried: TriedObject) -> tuple[str, ObjectRef]:

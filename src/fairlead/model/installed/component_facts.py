@@ -128,7 +128,8 @@ class PlanFacts(Struct, frozen=True, kw_only=True):
     `before`: the inventory; `release`: Helm's. `members`: the existing objects of the inventory, or
     of the release. `denied`: objects that this user may not write, or delete. `namespace`: the one
     of the component. `storage_classes`: by name, whether it is the default. `hosts`, `node_ports`:
-    who has them already, in other namespaces or under other names. `has_helm`: there is a `helm`.
+    who has them already, in other namespaces or under other names. `host_ports`: pods of others
+    that have a port of their node, by number and protocol. `has_helm`: there is a `helm`.
     `helm_denied`: why admission lets it write no release, "" = it does.
     """
 
@@ -142,6 +143,7 @@ class PlanFacts(Struct, frozen=True, kw_only=True):
     storage_classes: Mapping[str, bool] | Unread = {}
     hosts: Mapping[str, str] | Unread = {}
     node_ports: Mapping[int, str] | Unread = {}
+    host_ports: Mapping[tuple[int, str], str] | Unread = {}
     live: tuple[LiveObject, ...] | Unread = ()
     unserved: tuple[str, ...] = ()
     has_helm: bool = False

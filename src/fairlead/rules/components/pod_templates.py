@@ -55,6 +55,30 @@ def ingress_hosts(objects: Iterable[Any]) -> dict[str, str]:
     return found
 
 
+def host_ports(objects: Iterable[Any]) -> dict[tuple[int, str], str]:
+    """Ports of nodes that containers open, by number and protocol, with the title of the first
+    workload that has each.
+    """
+    found: dict[tuple[int, str], str] = {}
+    for each in objects:
+        for pod in pod_specs([each]):
+            for port in pod_host_ports(pod):
+                found.setdefault(port, object_ref(each).title)
+    return found
+
+
+def pod_host_ports(pod: Any) -> Iterator[tuple[int, str]]:
+    """Of one pod spec.
+
+    >>> list(pod_host_ports({"containers": [{"ports": [{"containerPort": 1, "hostPort": 9400}]}]}))
+    [(9400, 'TCP')]
+    """
+    for container in pod.get("containers") or ():
+        for port in container.get("ports") or ():
+            if port.get("hostPort"):
+                yield int(port["hostPort"]), str(port.get("protocol") or "TCP")
+
+
 def node_ports(objects: Iterable[Any]) -> dict[int, str]:
     """Ports of nodes that Services name, with the title of the first that has each."""
     found: dict[int, str] = {}

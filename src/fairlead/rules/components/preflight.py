@@ -19,6 +19,7 @@ from fairlead.rules.components.catalogue import COMPONENTS, dependants
 from fairlead.rules.components.component_plan import DEFINITION, taken_over
 from fairlead.rules.components.pod_templates import (
     claimed_classes,
+    host_ports,
     images,
     ingress_hosts,
     node_ports,
@@ -72,11 +73,32 @@ def preflight(wanted: WantedComponent, facts: PlanFacts, rows: Rows) -> list[Fin
     ]
 
 
-def part_preflight(wanted: WantedComponent, rows: Rows) -> list[Finding]:
-    """The checks of a part of the installation beside those of `fairlead doctor`."""
+SHARING: Final = ("gpu-sharing", "node-agent")
+"""Parts without which shared GPUs are neither accounted nor handed out."""
+
+
+def part_preflight(
+    wanted: WantedComponent, rows: Rows, sharing_pods: Sequence[str] | Unread = ()
+) -> list[Finding]:
+    """The checks of a part of the installation beside those of `fairlead doctor`. `sharing_pods`:
+    titles of pods that hold a part of a GPU, for the removal of a part in `SHARING`.
+    """
     if wanted.do is OperationKind.REMOVE:
-        return [_owner(wanted, rows), _dependants(wanted, rows)]
+        found = [_owner(wanted, rows), _dependants(wanted, rows)]
+        if wanted.component.id in SHARING:
+            found.append(_shared_pods(sharing_pods))
+        return found
     return [_depends(wanted, rows), _conflicts(wanted, rows)]
+
+
+def _shared_pods(pods: Sequence[str] | Unread) -> Finding:
+    if isinstance(pods, Unread):
+        return unread("shared-pods", pods)
+    if pods:
+        sentence = f"{counted(len(pods), 'pod')} on shared GPUs: {some(pods)}"
+        mend = "wait until they have ended, or delete them: nothing would account for their memory"
+        return Finding("shared-pods", State.FAIL, sentence, mend)
+    return Finding("shared-pods", State.OK, "no pod holds a part of a GPU")
 
 
 def _api(server: ServerFact) -> Finding:
@@ -370,13 +392,20 @@ def _host_clash(wanted: WantedComponent, facts: PlanFacts) -> Finding:
         return unread(check, facts.hosts)
     if isinstance(facts.node_ports, Unread):
         return unread(check, facts.node_ports)
+    if isinstance(facts.host_ports, Unread):
+        return unread(check, facts.host_ports)
     faults = [
         *_clashes("host", ingress_hosts(wanted.objects), facts.hosts),
         *_clashes("node port", node_ports(wanted.objects), facts.node_ports),
+        *_clashes("host port", _named(host_ports(wanted.objects)), _named(facts.host_ports)),
     ]
     if faults:
         return Finding(check, State.FAIL, some(faults, "; "), "choose another one in the values")
     return Finding(check, State.OK, "no host name and no port of nodes is taken")
+
+
+def _named(ports: Mapping[tuple[int, str], str]) -> dict[str, str]:
+    return {f"{number}/{protocol}": title for (number, protocol), title in ports.items()}
 
 
 def _clashes(word: str, own: Mapping[Any, str], taken: Mapping[Any, str]) -> Iterable[str]:

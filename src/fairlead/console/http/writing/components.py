@@ -50,6 +50,7 @@ from fairlead.console.pages.envelope import FieldFault, timestamp
 from fairlead.errors import FairleadError, OutsideError, UserError
 from fairlead.model.actions import ObjectRef, object_ref
 from fairlead.model.installed.component_facts import ComponentFacts, WantedComponent
+from fairlead.model.installed.facts import Unread
 from fairlead.model.installed.finding import Finding, State
 from fairlead.model.operations.component import Component, ComponentRow
 from fairlead.model.operations.operation import INSTALLATION, Operation, OperationKind
@@ -58,7 +59,7 @@ from fairlead.ports import InstallationPlans
 from fairlead.rules.components.catalogue import component_of
 from fairlead.rules.components.component_plan import ComponentPlan, ObjectChange, component_plan
 from fairlead.rules.components.part_plan import part_plan
-from fairlead.rules.components.preflight import part_preflight
+from fairlead.rules.components.preflight import SHARING, part_preflight
 from fairlead.rules.components.secrets import plain_secrets
 from fairlead.rules.components.state import SUBJECT, component_rows, with_operations
 from fairlead.rules.components.together import in_order_of_needs, with_deployed
@@ -233,7 +234,7 @@ class ComponentPlans(Struct, frozen=True):
         values: dict[str, Any] = {}
         for each in asked:
             wanted = WantedComponent(component=each.component, do=do, place="", home="")
-            findings += part_preflight(wanted, rows)
+            findings += part_preflight(wanted, rows, await self._sharing_pods(each))
             rows = with_deployed(rows, wanted) if do is OperationKind.DEPLOY else rows
             values = merged(values, each.source.values)
         if secrets := plain_secrets(values):
@@ -253,6 +254,11 @@ class ComponentPlans(Struct, frozen=True):
         # As the command: what is not sound now may be what this upgrade mends.
         found_checks = [*findings, *map(_as_warning, found.findings)]
         return PreparedOperation(components, do, subject, found_checks, new_id(), plan, targets)
+
+    async def _sharing_pods(self, asked: Asked) -> tuple[str, ...] | Unread:
+        if asked.do is not OperationKind.REMOVE or asked.component.id not in SHARING:
+            return ()
+        return await asyncio.to_thread(self.components.questions().sharing_pods)
 
     def _planned(
         self,
