@@ -21,11 +21,13 @@ from tests.apps.fakes import FakeCluster, FakeDevices, FakeReadings, FixedClock,
 from tests.apps.people_fakes import FakePeopleApi
 from tests.apps.quota_fakes import FakeQuotaApi, FakeQuotaServer
 from tests.apps.share_fakes import FakeServer, FakeSharingApi
+from tests.apps.usage_fakes import FakeUsageApi, recorder_process
 from tests.console.clusters import living_cluster
 from tests.console.worlds import still_world
 from tests.rules.sharing import node
 from tests.sim.objects import StillClock
 from tests.sim.small_world import small_world
+from tests.usage.memory_ledger import MemoryLedger
 
 from fairlead.apps.admission_webhook import webhook_app
 from fairlead.apps.cluster_exporter import ClusterExporter, ClusterExporterSettings
@@ -88,6 +90,11 @@ def _people_controller(sock: socket, patience: float) -> ServedApp:
     return structs.replace(service, read_seconds=patience)
 
 
+def _usage_recorder(sock: socket, patience: float) -> ServedApp:
+    process = recorder_process(FakeUsageApi(), MemoryLedger(), FakeReadings())
+    return structs.replace(process.service(sock), read_seconds=patience)
+
+
 def _admission_webhook(sock: socket, patience: float) -> ServedApp:
     return ServedApp(app=webhook_app(), sock=sock, tls=CREDENTIALS.ssl, read_seconds=patience)
 
@@ -111,6 +118,7 @@ SERVERS: Final[dict[str, Start]] = {
     "scheduler extender": _scheduler_extender,
     "quota controller": _quota_controller,
     "people controller": _people_controller,
+    "usage recorder": _usage_recorder,
     "admission webhook": _admission_webhook,
     "api server": _api_server,
 }
@@ -121,6 +129,7 @@ WRITES: Final = {
     "scheduler extender": b"/gpushare-scheduler/filter",
     "quota controller": b"/metrics",
     "people controller": b"/metrics",
+    "usage recorder": b"/metrics",
     "admission webhook": b"/scheduler",
     "api server": b"/api/v1/namespaces",
 }

@@ -105,14 +105,18 @@ class ControllerPace(Struct, frozen=True):
 DEFAULT_PACE: Final = ControllerPace()
 
 
+async def _nothing() -> None:
+    """No last action."""
+
+
 class ControllerHooks(Struct, Generic[Action], frozen=True):
     """What a controller adds to the driver.
 
     `looked`: called with the actions of a look and its duration in seconds. `ended`: called with
     each action and its outcome, before the decider gets it. `is_report` and `needs_lease` classify
     actions. `is_idle`: whether the controller has no other work under way that only the holder of
-    the Lease may do. `drained`: called at the end, between the last call and the release of the
-    Lease.
+    the Lease may do. `finish`: awaited at the end, after the last call. `drained`: called then,
+    before the release of the Lease.
     """
 
     looked: Callable[[Sequence[Action], float], None] = lambda _actions, _seconds: None
@@ -120,6 +124,7 @@ class ControllerHooks(Struct, Generic[Action], frozen=True):
     is_report: Callable[[Action], bool] = is_report
     needs_lease: Callable[[Action], bool] = needs_lease
     is_idle: Callable[[], bool] = lambda: True
+    finish: Callable[[], Awaitable[None]] = _nothing
     drained: Callable[[], None] = lambda: None
 
 
@@ -200,6 +205,7 @@ class Controller(Generic[Action]):
             self._is_ending = True
             while self._calls:
                 await asyncio.wait(self._calls)
+            await self._hooks.finish()
             self._hooks.drained()
             await self.leader.release()
 

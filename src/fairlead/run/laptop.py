@@ -15,7 +15,7 @@ import socket
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, structs
 
@@ -49,10 +49,12 @@ from fairlead.edge.queries.job_files import KubeJobFiles
 from fairlead.edge.queries.page_reads import KubeDataQuestions, KubeServings
 from fairlead.edge.store.look import StoreLooks
 from fairlead.errors import UserError
-from fairlead.ports import Ports, Store
+from fairlead.ports import Ports
 from fairlead.rules.metrics.over_grant import over_grant_families
 from fairlead.rules.people.sign_in import KEY_BYTES
+from fairlead.run.hooks.ledger_queue import FlushedTime
 from fairlead.run.hooks.world_people import give_rights
+from fairlead.run.hooks.world_usage import WorldUsage, record_world
 from fairlead.run.invocation import new_code_line, url_of
 from fairlead.run.laptop_files import LaptopFiles
 from fairlead.run.laptop_life import begin_life, interruptible, requested_world
@@ -61,6 +63,10 @@ from fairlead.run.wiring import installation_plans, operation_records, submit_fo
 from fairlead.wire.metrics.gpu_readings import NATIVE_METRICS
 from fairlead.wire.text.tabwriter import render_rows
 from fairlead_sim.api.server import ApiServer
+from fairlead_sim.world.world import World
+
+if TYPE_CHECKING:
+    from fairlead.edge.store.sql_store import SqlStore
 
 HOST: Final = settings.LOOPBACK
 STORE_FILE: Final = "store.sqlite"
@@ -111,6 +117,7 @@ async def run_laptop(
         async with (
             KubeApi(connection_to_laptop(api_url, credentials)) as api,
             laptop_store(args) as store,
+            recorded_world(simulation.world, store) as usage,
         ):
             cluster = KubeCluster(api, simulation)
             exported = exporter_settings(is_large=simulation.is_large)
@@ -129,7 +136,7 @@ async def run_laptop(
                 simulation,
                 is_simulated=True,
                 name=life.origin,
-                timekeeper=simulation.driver,
+                timekeeper=FlushedTime(simulation.driver, usage.queue),
                 job_files=KubeJobFiles(api),
                 servings=KubeServings(api),
                 data=KubeDataQuestions(api.connection, simulation.now),
@@ -187,6 +194,7 @@ async def run_laptop(
                     cluster.run(),
                     people,
                     reading,
+                    usage.queue.run(),
                     *life.loops(),
                 ),
                 on_ready=lambda: announce(sockets, files, moved, messages, stdout, code),
@@ -199,11 +207,18 @@ async def run_laptop(
 
 
 @asynccontextmanager
-async def laptop_store(args: argparse.Namespace) -> AsyncIterator[Store | None]:
+async def recorded_world(world: World, store: SqlStore) -> AsyncIterator[WorldUsage]:
+    """Usage is recorded in the laptop's store, from the start to the end."""
+    usage = await record_world(world, store.ledger, "laptop")
+    try:
+        yield usage
+    finally:
+        await usage.end()
+
+
+@asynccontextmanager
+async def laptop_store(args: argparse.Namespace) -> AsyncIterator[SqlStore]:
     """What the console keeps: beside the world with `--state-dir`, else until the laptop ends."""
-    if not args.sign_in:
-        yield None
-        return
     from fairlead.edge.store.address import store_address
     from fairlead.edge.store.opened import open_store  # SQL is for this alone
 
@@ -229,9 +244,9 @@ def laptop_code(page: str, messages: Messages) -> OneTimeCode:
     return code
 
 
-def laptop_desk(world: Ports, code: OneTimeCode | None, store: Store | None) -> SignInDesk | None:
+def laptop_desk(world: Ports, code: OneTimeCode | None, store: SqlStore) -> SignInDesk | None:
     """Signing in at the laptop: with its code as the administrator, who may look as any user."""
-    if code is None or world.sign_in is None or store is None:
+    if code is None or world.sign_in is None:
         return None
     return SignInDesk(
         SignInTools(

@@ -278,6 +278,7 @@ _SERVERS: Final = (
         "scheduler-extender",
         "quota-controller",
         "people-controller",
+        "usage-recorder",
     ),
     *("api-server", "admission-webhook", "device-plugin"),
 )

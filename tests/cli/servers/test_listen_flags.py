@@ -27,6 +27,7 @@ DEFAULTS = {
     "device-plugin": ":9403",
     "quota-controller": "127.0.0.1:9402",
     "people-controller": "127.0.0.1:9404",
+    "usage-recorder": "127.0.0.1:9405",
     "api-server": "127.0.0.1:6443",
     "admission-webhook": ":8443",
 }

@@ -118,6 +118,11 @@ VERBS: Final = (
         "servers.people_controller",
         "give users their ServiceAccounts and rights, from User and UserGroup objects",
     ),
+    Verb(
+        ("usage-recorder",),
+        "servers.usage_recorder",
+        "record which pods hold what, for usage, cost and the cluster as it was",
+    ),
     Verb(("api-server",), "servers.api_server", "serve the simulated cluster as a Kubernetes API"),
     Verb(
         ("admission-webhook",),

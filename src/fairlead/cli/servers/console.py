@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 
 from fairlead.cli.frame.context import Context
-from fairlead.cli.servers.flags import add_gpu_source, add_listen, add_prometheus
+from fairlead.cli.servers.flags import add_gpu_source, add_lease, add_listen, add_prometheus
 from fairlead.cli.servers.sign_in_flags import add_sign_in
+from fairlead.cli.servers.usage_recorder import add_time_zone
 
 NAME = "console"
 HELP = """Serve the console of a cluster: ten boards, read only.
@@ -36,6 +37,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="host name that a proxy uses for it; repeatable",
     )
+    parser.add_argument(
+        "--usage-recorder",
+        action="store_true",
+        help="also record usage, under the Lease of `fairlead usage-recorder`; with a SQLite "
+        "store, which is for one process; needs --sign-in on",
+    )
+    add_lease(parser)
+    add_time_zone(parser)
     add_gpu_source(parser)
     add_prometheus(parser)
 

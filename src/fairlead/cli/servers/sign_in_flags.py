@@ -34,33 +34,7 @@ def add_sign_in(parser: argparse.ArgumentParser) -> None:
         default="",
         help="Secret with this key, for all replicas; the console makes it where it is missing",
     )
-    parser.add_argument(
-        "--secrets-folder",
-        metavar="DIR",
-        default="",
-        help=(
-            "folder of files for flags that are not given, each of which may be absent: "
-            "oidc-client-secret, oidc-ca.crt, store-password, store-ca.crt"
-        ),
-    )
-    parser.add_argument(
-        "--store",
-        metavar="URL",
-        default="",
-        help=(
-            "where sign-ins and the audit are kept: sqlite:///FILE, postgresql://… or mysql://… "
-            "(default: a file of this user); several replicas need a server"
-        ),
-    )
-    parser.add_argument(
-        "--store-password-file", metavar="FILE", default="", help="file with its password"
-    )
-    parser.add_argument(
-        "--store-ca-file",
-        metavar="FILE",
-        default="",
-        help="authority of its certificate, PEM; it also encrypts the connection",
-    )
+    add_store(parser, "where sign-ins and the audit are kept")
     parser.add_argument(
         "--trusted-proxy",
         metavar="ADDRESS",
@@ -120,4 +94,35 @@ def add_sign_in(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         default="",
         help="certificate authorities of the provider, PEM (default: those of this machine)",
+    )
+
+
+def add_store(parser: argparse.ArgumentParser, what: str) -> None:
+    """Where the store is, and its secrets. `what`: is kept there."""
+    parser.add_argument(
+        "--secrets-folder",
+        metavar="DIR",
+        default="",
+        help=(
+            "folder of files for flags that are not given, each of which may be absent: "
+            "oidc-client-secret, oidc-ca.crt, store-password, store-ca.crt"
+        ),
+    )
+    parser.add_argument(
+        "--store",
+        metavar="URL",
+        default="",
+        help=(
+            f"{what}: sqlite:///FILE, postgresql://… or mysql://… "
+            "(default: a file of this user); several replicas need a server"
+        ),
+    )
+    parser.add_argument(
+        "--store-password-file", metavar="FILE", default="", help="file with its password"
+    )
+    parser.add_argument(
+        "--store-ca-file",
+        metavar="FILE",
+        default="",
+        help="authority of its certificate, PEM; it also encrypts the connection",
     )

@@ -7,12 +7,14 @@ rows when something has changed, and the cards are read each 30 simulated second
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from fairlead.errors import OutsideError
 from fairlead.kinds.job_marks import AllJobMarks
 from fairlead.kinds.parts.kind import source_of
 from fairlead.kinds.registry import KINDS, one_per_resource
@@ -31,6 +33,8 @@ from fairlead.model.sharing import Withheld
 from fairlead.model.snapshot import GPU_WITHHELD
 from fairlead.model.usage.actions import ClaimLedger, UsageAction
 from fairlead.model.usage.ledger import LedgerBounds, LedgerClaim
+from fairlead.ports import UsageLedger
+from fairlead.rules.usage.days import day_bounds, time_zone
 from fairlead.rules.usage.recording.recorder import Days, UsageRecorder
 from fairlead.run.hooks.ledger_queue import LedgerQueue
 from fairlead.run.hooks.simulated_controller import COALESCE_SECONDS, carry_out
@@ -73,6 +77,15 @@ class _Followed(Struct):
             return None
 
 
+async def record_world(world: World, ledger: UsageLedger, holder: str) -> WorldUsage:
+    """Claim the ledger for a world that stands still, and record it from now on."""
+    claim = await ledger.claim_ledger(holder, round(world.clock.now() * 1000))
+    bounds = await ledger.ledger_bounds()
+    queue = LedgerQueue(ledger, claim.epoch, claim.heartbeat)
+    days = partial(day_bounds, zone=time_zone(bounds.zone))
+    return WorldUsage(world, queue, claim, bounds, days)
+
+
 class WorldUsage:
     """Records a world from now on. `claim` and `bounds`: of the ledger as it was found."""
 
@@ -80,7 +93,7 @@ class WorldUsage:
         self, world: World, queue: LedgerQueue, claim: LedgerClaim, bounds: LedgerBounds, days: Days
     ) -> None:
         self._world = world
-        self._queue = queue
+        self.queue = queue
         self._claim = claim
         self._folded_until = bounds.folded_until or bounds.first
         self._timer: Timer | None = None
@@ -129,7 +142,7 @@ class WorldUsage:
         if isinstance(action, ClaimLedger):
             self.recorder.begin(self._claim, self._folded_until, self._world.clock.now())
             return Outcome()
-        return self._queue.put(action)
+        return self.queue.put(action)
 
     def _read(self) -> None:
         """Read all cards, as their exporters would."""
@@ -138,10 +151,12 @@ class WorldUsage:
         self.recorder.readings([reading_of(each, now) for each in samples], now)
         self._world.timers.at(now + USAGE_READING_SECONDS, self._read)
 
-    def finish(self) -> None:
-        """Put the last writes of a laptop that ends in order."""
+    async def end(self) -> None:
+        """Store what is left, and the hour so far. A store that does not answer keeps nothing."""
         for action in self.recorder.finish(self._world.clock.now()):
-            self._queue.put(action)
+            self.queue.put(action)
+        with suppress(OutsideError):
+            await self.queue.store()
 
 
 def _followed(world: World) -> tuple[dict[ResourceKind, _Followed], list[str], list[str]]:

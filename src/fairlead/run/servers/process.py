@@ -59,6 +59,10 @@ def _process(name: str) -> Process:
         from fairlead.run.servers.people import run_people_controller
 
         return run_people_controller
+    if name == "usage-recorder":
+        from fairlead.run.servers.usage import run_usage_recorder
+
+        return run_usage_recorder
     if name == "admission-webhook":
         from fairlead.run.servers.webhook import run_admission_webhook
 

@@ -50,8 +50,7 @@ class AskedSignIn:
         self.code = OneTimeCode() if is_loopback(chosen.host) else None
         self._proxies = Proxies(each for words in args.trusted_proxy for each in _words(words))
         self._external_url = page_address(args.external_url)
-        _add_secrets(args)
-        self._store = _store_address(asked)
+        self._store = asked_store(asked)
         self._provider = _provider_settings(asked) if args.oidc_issuer else None
         self._key_secret = secret_place(args.sign_in_key_secret)
         files = args.sign_in_key_file
@@ -108,11 +107,15 @@ class AskedSignIn:
         return provider
 
 
-def _store_address(asked: Invocation) -> StoreAddress:
-    """Raises UserError for a URL that names no store."""
+def asked_store(asked: Invocation) -> StoreAddress:
+    """The store of the flags, with the files of `--secrets-folder`.
+
+    Raises UserError for a URL that names no store.
+    """
     from fairlead.edge.store.address import store_address
 
     args = asked.args
+    _add_secrets(args)
     if args.store:
         return store_address(args.store, args.store_password_file, args.store_ca_file)
     folder = state_home(asked.env)
@@ -140,6 +143,8 @@ def _add_secrets(args: argparse.Namespace) -> None:
     """Name the files of the folder in the flags that are not given, where they have an effect."""
     for flag, name in SECRET_FILES.items():
         path = Path(args.secrets_folder) / name
+        if not hasattr(args, flag):
+            continue
         is_needed = args.store if flag.startswith("store") else args.oidc_issuer
         if args.secrets_folder and is_needed and not getattr(args, flag) and path.is_file():
             setattr(args, flag, str(path))
@@ -211,6 +216,7 @@ def _refuse_others(asked: Invocation) -> None:
         "--sign-in-key-file": args.sign_in_key_file,
         "--sign-in-key-secret": args.sign_in_key_secret,
         "--secrets-folder": args.secrets_folder,
+        "--usage-recorder": args.usage_recorder,
         "--trusted-proxy": args.trusted_proxy,
         "--store": args.store,
         "--store-password-file": args.store_password_file,
