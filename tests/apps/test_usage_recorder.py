@@ -55,9 +55,9 @@ async def test_a_recorder_whose_ledger_was_claimed_by_another_ends() -> None:
 async def test_a_ledger_with_other_billing_days_ends_the_process() -> None:
     api, ledger = FakeUsageApi(), MemoryLedger()
     await ledger.claim_ledger("earlier", 1, "Asia/Shanghai")
-    with running(recorder_process(api, ledger, FakeReadings())) as task:
-        with pytest.raises(UserError, match="Asia/Shanghai"):
-            await task
+    process = recorder_process(api, ledger, FakeReadings())
+    with running(process) as task, pytest.raises(UserError, match="Asia/Shanghai"):
+        await task
 
 
 async def test_while_the_store_is_down_the_process_is_not_ready_and_loses_nothing() -> None:

@@ -40,6 +40,7 @@ from fairlead.rules.usage.recording.price_class import price_class
 _NO_GPUS = NodeGpus(NO_GPU)
 _NO_CLASS = PriceClass()
 _NO_JOB = LedgerJob()
+SECOND: Final = 1000
 REMEMBERED: Final = 60_000
 """Milliseconds for which an end is remembered, so that the next pod does not begin before it."""
 
@@ -270,9 +271,11 @@ class Intervals:
         self._touch(after.name, at)
 
     def _first_fit(self, book: NodeBook, start: int, amount: Amount) -> int:
-        """When the pod fits beside those that have ended since it was bound: binds have whole
-        seconds, ends have not.
+        """When the pod fits beside those that have ended since it was bound, and not before the
+        class of its node: binds have whole seconds, ends and changes have not.
         """
+        if book.row is not None and start < book.row.started_at < start + SECOND:
+            start = book.row.started_at
         late = sorted((each for each in book.ended if each[0] > start), key=lambda each: each[0])
         if not late or book.node is None:
             return start
