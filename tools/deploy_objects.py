@@ -48,6 +48,12 @@ are found by their label. The store, with sign-ins and the audit, ends with the 
 What leads to the console, beside console.yaml; without it `kubectl port-forward` does:
   kubectl port-forward -n fairlead-system deploy/fairlead-console 8080
 """,
+    "usage-recorder": """
+The usage recorder, for a console whose store is a database server: name the same one in --store.
+Of two replicas the one that holds the Lease fairlead-usage-recorder records which pods hold what
+(docs/how-to/usage.md). With a SQLite store the console records usage itself: do not apply this
+file. Apply namespace.yaml first.
+""",
     "cluster-exporter": """
 Prometheus metrics about the nodes, GPUs, jobs and quotas of the cluster
 (docs/reference/metrics.md). Of two replicas the one that holds the Lease fairlead-cluster-exporter

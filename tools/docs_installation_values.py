@@ -65,6 +65,10 @@ MEANINGS: Final = {
     "firstAdministrator": (
         "the user `admin` is made where no user is an administrator; later changes of it stay"
     ),
+    "billingTimeZone": (
+        "time zone in which a billing day begins at midnight (`Asia/Shanghai`); the first usage "
+        "recorder stores it for good"
+    ),
     "signIn.enabled": (
         "users sign in at the console, which has a Service then; false: every client is an "
         "administrator, and the console answers on its pod's loopback alone"
@@ -92,7 +96,7 @@ MEANINGS: Final = {
     "signIn.oidc.userClaim": "the claim with the user's `externalUser.uid`",
     "store.url": (
         "database server of the console's store (`postgresql://…`, `mysql://…`), for `replicas` "
-        "consoles; empty: a SQLite file, and one console"
+        "consoles and usage recorders; empty: a SQLite file, and one console that records usage"
     ),
     "store.size": (
         "size of a PersistentVolumeClaim for the SQLite file (`1Gi`); empty: it ends with its pod"

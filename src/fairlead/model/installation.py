@@ -43,6 +43,7 @@ SecretNames = Annotated[tuple[SecretName, ...], Meta(max_length=16)]
 Replicas = Annotated[int, Meta(ge=1, le=10)]
 HostName = Annotated[str, Meta(pattern=r"^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$")]
 """A name of DNS, or ""."""
+TimeZone = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_+/-]{1,64}$")]
 PagePath = Annotated[str, Meta(pattern=r"^/([-A-Za-z0-9._~]+/)*$")]
 """A path with a slash at both ends."""
 _ADDRESS: Final = r"[0-9a-fA-F:.]+(/[0-9]{1,3})?"
@@ -202,7 +203,8 @@ class Installation(Struct, frozen=True, forbid_unknown_fields=True, rename="came
     `kernel_log`: the GPU exporter reads the node's kernel log, for which its container is
     privileged. `network_policies`: limit which clients reach the pods. `pull_secrets`: Secrets of
     both namespaces by which nodes pull the images, each once. `first_administrator`: the user
-    `admin` is made where no user is an administrator.
+    `admin` is made where no user is an administrator. `billing_time_zone`: in which a billing day
+    of the usage ledger begins at midnight.
     """
 
     parts: Parts = Parts()
@@ -220,6 +222,7 @@ class Installation(Struct, frozen=True, forbid_unknown_fields=True, rename="came
     network_policies: bool = True
     pull_secrets: SecretNames = ()
     first_administrator: bool = True
+    billing_time_zone: TimeZone = "UTC"
     sign_in: SignInValues = SignInValues()
     store: StoreValues = StoreValues()
     ingress: IngressValues = IngressValues()

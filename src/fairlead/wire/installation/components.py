@@ -24,7 +24,13 @@ from fairlead.model.installation import (
     SignInValues,
     StoreValues,
 )
-from fairlead.wire.installation import console_parts, deciding_parts, people_parts, reading_parts
+from fairlead.wire.installation import (
+    console_parts,
+    deciding_parts,
+    people_parts,
+    reading_parts,
+    usage_parts,
+)
 from fairlead.wire.installation.object_parts import PART_OF, POD_SECURITY, RESTRICTED
 from fairlead.wire.installation.people_webhook import people_webhook
 from fairlead.wire.installation.policies.account_policies import account_policies
@@ -83,6 +89,7 @@ COMPONENTS: Final[dict[str, Callable[[Installation], list[Object]]]] = {
     "console-admission": lambda chosen: console_policies(chosen.accounts),
     "console-access": console_parts.console_access,
     "console": console_parts.console,
+    "usage-recorder": usage_parts.usage_recorder,
     "cluster-exporter": reading_parts.cluster_exporter,
     "gpu-exporter": reading_parts.gpu_exporter,
     "gpu-exporter-rights": reading_parts.gpu_exporter_rights,
@@ -133,6 +140,7 @@ IS_IN: Final[dict[str, Callable[[Installation], bool]]] = {
     "console-admission": _has_sign_in,
     "console-access": lambda chosen: chosen.parts.console,
     "console": lambda chosen: chosen.parts.console,
+    "usage-recorder": lambda chosen: _has_sign_in(chosen) and bool(chosen.store.url),
     "cluster-exporter": lambda chosen: chosen.parts.cluster_exporter,
     "gpu-exporter": lambda chosen: chosen.parts.gpu_exporter,
     "gpu-exporter-rights": lambda chosen: chosen.parts.gpu_exporter_rights,
@@ -184,6 +192,9 @@ def every_object(chosen: Installation) -> list[Object]:
             replace(chosen, parts=every_part, admission=admission, scheduler=scheduler)
         )
     }
+    with_server = replace(chosen, parts=every_part, store=StoreValues(url="postgresql://db/x"))
+    for each in component_objects("usage-recorder", with_server):
+        found[object_ref(each).identity] = each
     return list(found.values())
 
 

@@ -56,7 +56,7 @@ from fairlead.wire.names import (
 
 _CONSOLE: Final = CONSOLE_POD
 _STATE: Final = "/var/lib/fairlead"
-_SECRETS: Final = "/etc/fairlead/console"
+SECRETS: Final = "/etc/fairlead/console"
 _READY_PAGE: Final = f"http://{LOOPBACK}:{CONSOLE_PORT}/readyz"
 _PATIENT: Final = {"periodSeconds": 2, "timeoutSeconds": 10, "failureThreshold": 300}
 _READ_ALL: Final = {
@@ -127,7 +127,7 @@ def _sign_in_flags(chosen: Installation) -> list[str]:
         f"--listen=:{CONSOLE_PORT}",
         "--sign-in=on",
         f"--sign-in-key-secret={chosen.namespace}/{SIGN_IN_KEY_SECRET}",
-        f"--secrets-folder={_SECRETS}",
+        f"--secrets-folder={SECRETS}",
         f"--store={chosen.store.url}" if chosen.store.url else f"--store=sqlite:///{_STATE}/store",
         f"--external-url={signing.external_url}",
         f"--base-path={signing.base_path}",
@@ -138,6 +138,16 @@ def _sign_in_flags(chosen: Installation) -> list[str]:
         f"--oidc-client-id={oidc.client_id}",
         f"--oidc-scopes={oidc.scopes}",
         f"--oidc-user-claim={oidc.user_claim}",
+        *(() if chosen.store.url else _usage_flags(chosen)),
+    ]
+
+
+def _usage_flags(chosen: Installation) -> list[str]:
+    """The console records usage itself: a SQLite file is for one process."""
+    return [
+        "--usage-recorder",
+        f"--lease-namespace={chosen.namespace}",
+        f"--billing-time-zone={chosen.billing_time_zone}",
     ]
 
 
@@ -149,7 +159,7 @@ def _reachable() -> Object:
 def _mounts() -> list[Object]:
     return [
         {"name": "state", "mountPath": _STATE},
-        {"name": "secrets", "mountPath": _SECRETS, "readOnly": True},
+        {"name": "secrets", "mountPath": SECRETS, "readOnly": True},
     ]
 
 

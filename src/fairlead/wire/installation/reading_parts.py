@@ -74,7 +74,7 @@ def reader(chosen: Installation) -> list[Object]:
     owner = PartPlace(READER, chosen.namespace)
     rules = [
         grant("", "nodes pods events", "list watch"),
-        *_followed(),
+        *followed(),
         # The page of serving jobs. Without services it has no addresses.
         grant("", "services", "list"),
         grant("serving.kserve.io", "inferenceservices", "list"),
@@ -99,7 +99,7 @@ def cluster_exporter(chosen: Installation) -> list[Object]:
     Prometheus scrapes the pods (the endpoints of the Service), not the Service's one address.
     """
     owner = PartPlace(_EXPORTER, chosen.namespace)
-    rules = [grant("", "nodes pods", "list watch"), *_followed()]
+    rules = [grant("", "nodes pods", "list watch"), *followed()]
     reads = f"{_EXPORTER}-reads"
     return [
         account(owner),
@@ -219,7 +219,7 @@ def runtime(chosen: Installation) -> Object:
     return {"runtimeClassName": chosen.runtime_class} if chosen.runtime_class else {}
 
 
-def _followed() -> list[Object]:
+def followed() -> list[Object]:
     tree = ("scheduling.sigs.k8s.io", "elasticquotatrees")
     return [
         grant(group, resources, "list watch") for group, resources in (*_TRAINING, tree, *_OWNERS)
