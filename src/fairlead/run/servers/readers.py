@@ -12,6 +12,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final
 from urllib.parse import urlsplit
 
+from msgspec import structs
+
 from fairlead import settings
 from fairlead.apps.cluster_exporter import COMPATIBILITIES, ClusterExporter, ClusterExporterSettings
 from fairlead.apps.console_server import (
@@ -41,6 +43,7 @@ from fairlead.run.invocation import (
 )
 from fairlead.run.replay import replayed_world
 from fairlead.run.servers.sign_in import AskedSignIn, page_address
+from fairlead.run.servers.usage import console_recorder
 from fairlead.run.wiring import followed_world, submit_forms
 
 
@@ -58,8 +61,9 @@ async def _run_console(asked: Invocation) -> None:
 
     @asynccontextmanager
     async def service(world: Ports) -> AsyncIterator[ServedApp]:
-        async with sign_in.desk(world) as desk:
-            yield ConsoleServer(world, chosen, desk=desk, forms=submit_forms()).service(sock)
+        async with sign_in.desk(world) as desk, console_recorder(asked, world, desk) as recorder:
+            served = ConsoleServer(world, chosen, desk=desk, forms=submit_forms()).service(sock)
+            yield structs.replace(served, loops=(*served.loops, *recorder))
 
     code = ""
     if sign_in.code is not None:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import argparse
 import logging
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from functools import partial
+from typing import Any
 
 from fairlead import settings
 from fairlead.apps.server import bind_socket, parse_address
 from fairlead.apps.service import run
 from fairlead.apps.usage_recorder import UsageRecorderProcess
+from fairlead.console.http.sign_in.desk import SignInDesk
 from fairlead.edge.kube.follow.follower import Follower
 from fairlead.edge.kube.follow.usage_kinds import JOB_KINDS, USAGE_KINDS, WORKLOAD_NAMES
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.lease import KubeLease
 from fairlead.errors import OutsideError
 from fairlead.kinds.job_marks import AllJobMarks
-from fairlead.ports import GpuReadings, UsageLedger
+from fairlead.ports import GpuReadings, Ports, UsageLedger
 from fairlead.rules.usage.days import day_bounds, time_zone
 from fairlead.rules.usage.recording.recorder import UsageRecorder
 from fairlead.run.invocation import Invocation, lease_identity, required_connection, url_of
@@ -69,8 +73,23 @@ async def run_usage_recorder(asked: Invocation) -> None:
         await store.close()
 
 
-async def recorded(process: UsageRecorderProcess) -> None:
-    """A recorder inside another server, which does not end with it."""
+@asynccontextmanager
+async def console_recorder(
+    asked: Invocation, world: Ports, desk: SignInDesk | None
+) -> AsyncIterator[tuple[Callable[[], Coroutine[Any, Any, None]], ...]]:
+    """The loops of a console's own recorder (`--usage-recorder`); none without the flag."""
+    args = asked.args
+    if not args.usage_recorder or desk is None or desk.ledger is None:
+        yield ()
+        return
+    # Its own connection, so that long lists delay no page.
+    async with KubeApi(required_connection(asked)) as api:
+        process = usage_recorder(args, api, desk.ledger, world.gpus)
+        yield (partial(_recorded, process),)
+
+
+async def _recorded(process: UsageRecorderProcess) -> None:
+    """The console does not end with its recorder."""
     try:
         await process.run()
     except OutsideError as error:
