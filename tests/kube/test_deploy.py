@@ -48,6 +48,7 @@ GPU_EXPORTER = f"system:serviceaccount:{NODE_SPACE}:fairlead-gpu-exporter"
 WEBHOOK = f"system:serviceaccount:{SYSTEM}:fairlead-admission-webhook"
 PEOPLE = f"system:serviceaccount:{SYSTEM}:fairlead-people-controller"
 QUOTA = f"system:serviceaccount:{SYSTEM}:fairlead-quota-controller"
+RECORDER = f"system:serviceaccount:{SYSTEM}:fairlead-usage-recorder"
 LEASES = "coordination.k8s.io/leases"
 EVERYWHERE = {
     "list /nodes",
@@ -210,6 +211,13 @@ RIGHTS = {
         f"create {LEASES}",
         *(f"{verb} {LEASES} fairlead-cluster-exporter" for verb in ("get", "update")),
     },
+    (RECORDER, "default"): EXPORTED,
+    (RECORDER, "kube-system"): {*EXPORTED, "list /configmaps", "watch /configmaps"},
+    (RECORDER, SYSTEM): {
+        *EXPORTED,
+        f"create {LEASES}",
+        *(f"{verb} {LEASES} fairlead-usage-recorder" for verb in ("get", "update")),
+    },
     (GPU_EXPORTER, "default"): OF_A_NODE,
     (GPU_EXPORTER, NODE_SPACE): {*OF_A_NODE, "get /configmaps fairlead-gpu-counters"},
     (WEBHOOK, "default"): WEBHOOK_EVERYWHERE,
@@ -314,6 +322,7 @@ def rights(cluster: ControlPlane) -> dict[str, Any]:
         "people-controller.yaml",
         "reader.yaml",
         "cluster-exporter.yaml",
+        "usage-recorder.yaml",
     ):
         cluster.admin.run("apply", "-f", str(DEPLOY / file))
     for file in ("gpu-exporter.yaml", "gpu-exporter-rights.yaml"):
@@ -322,6 +331,7 @@ def rights(cluster: ControlPlane) -> dict[str, Any]:
     until_allowed(api, EXTENDER, "create", "events", "default")
     until_allowed(api, READER, "list", "pods", "default")
     until_allowed(api, EXPORTER, "list", "pods", "default")
+    until_allowed(api, RECORDER, "list", "pods", "default")
     until_allowed(api, QUOTA, "create", "events", "default")
     until_allowed(api, PEOPLE, "list", "pods", "default")
     until_allowed(api, GPU_EXPORTER, "list", "pods", "default")

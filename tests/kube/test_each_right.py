@@ -23,6 +23,7 @@ from tests.kube.objects import namespace
 from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.kube.api_request import ApiRequest
 from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.kube.lease import KubeLease
 from fairlead.edge.kube.sharing_api import KubeSharingApi
 from fairlead.edge.node.node_api import KubeNodeApi
 from fairlead.edge.people.people_api import KubePeopleApi
@@ -134,6 +135,24 @@ AGENT = Account(
         (NODE_SPACE, "pods", "create"): _written(_node, CreateObject(INVALID, NODE_SPACE, "pods")),
         (NODE_SPACE, "pods", "get"): lambda api: _node(api).get_pod(NODE_SPACE, "absent"),
         (NODE_SPACE, "pods", "delete"): _written(_node, DeleteObject(NO_POD)),
+    },
+)
+
+
+def _usage_lease(api: KubeApi) -> KubeLease:
+    return KubeLease(api, SYSTEM, "fairlead-usage-recorder")
+
+
+RECORDER = Account(
+    "fairlead-usage-recorder",
+    SYSTEM,
+    ("usage-recorder.yaml",),
+    {
+        (SYSTEM, "leases", "get"): lambda api: _usage_lease(api).get_lease(),
+        (SYSTEM, "leases", "create"): lambda api: _usage_lease(api).put_lease(LeaseRecord("me", 4)),
+        (SYSTEM, "leases", "update"): lambda api: _usage_lease(api).put_lease(
+            LeaseRecord("me", 4, version="1")
+        ),
     },
 )
 
@@ -308,6 +327,7 @@ GROUPS = {
 NAMES = {
     ("fairlead-scheduler", "leases"): "fairlead-gpushare",
     ("fairlead-people-controller", "leases"): "fairlead-people",
+    ("fairlead-usage-recorder", "leases"): "fairlead-usage-recorder",
     ("fairlead-people-controller", "clusterroles"): "fairlead-researcher",
     ("fairlead-reader", "secrets"): SIGN_IN_KEY_SECRET,
 }
@@ -350,7 +370,9 @@ def without(role: Object, right: Right | None) -> Object:
     return {**role, "rules": rules}
 
 
-@pytest.fixture(params=[SCHEDULER, AGENT, PEOPLE, CONSOLE], ids=lambda account: account.name)
+@pytest.fixture(
+    params=[SCHEDULER, AGENT, PEOPLE, RECORDER, CONSOLE], ids=lambda account: account.name
+)
 def account(request: pytest.FixtureRequest, control_plane: ControlPlane) -> Iterator[Account]:
     """The account with its rights, which are gone afterwards."""
     found: Account = request.param

@@ -40,6 +40,7 @@ FLOWS: Mapping[str, tuple[str, frozenset[int]]] = {
     "fairlead-people-controller": (SYSTEM, frozenset({9404})),
     "fairlead-quota-controller": (SYSTEM, frozenset({9402})),
     "fairlead-scheduler": (SYSTEM, frozenset({10259, 12345})),
+    "fairlead-usage-recorder": (SYSTEM, frozenset({9405})),
 }
 """docs/concepts/security.md#network: namespace of each part, and ports that pods reach."""
 FROM_ANYWHERE = {8443}

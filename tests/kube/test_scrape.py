@@ -24,6 +24,7 @@ EXPECTED = {
     ("fairlead-quota-controller", "controller", 9402),
     ("fairlead-node-agent", "agent", 9403),
     ("fairlead-people-controller", "controller", 9404),
+    ("fairlead-usage-recorder", "recorder", 9405),
     ("fairlead-scheduler", "extender", 12345),
 }
 """The application, the container and its port of each expected target."""
