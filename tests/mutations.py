@@ -43,6 +43,8 @@ DATASETS = "tests/apps/test_console_datasets.py"
 DESK = "src/fairlead/console/http/data/operation_desk.py"
 COMPONENT_PLANS = "src/fairlead/console/http/writing/components.py"
 COMPONENTS = "tests/apps/test_console_components.py"
+RECORDER = "src/fairlead/rules/usage/recording/recorder.py"
+RECORDED = "tests/usage/test_recorder.py"
 DATA_PLANS = "src/fairlead/console/http/writing/datasets.py"
 
 
@@ -1616,6 +1618,54 @@ MUTATIONS = (
         "",
         "tests/sim/kubelet/test_program_memory.py",
         "reported_once",
+    ),
+    Mutation(
+        "usage: a quiet recorder writes no heartbeat",
+        RECORDER,
+        "if len(self.pending) or (now >= self._beat_at and not is_after):",
+        "if len(self.pending):",
+        RECORDED,
+        "quiet",
+    ),
+    Mutation(
+        "usage: unknown time counts as idle",
+        "src/fairlead/rules/usage/recording/hours.py",
+        "    idle = min(idle, found.area - busy)\n",
+        "    idle = found.area - busy\n",
+        RECORDED,
+        "idle",
+    ),
+    Mutation(
+        "usage: a terminating pod is not charged",
+        RECORDER,
+        "            elif row.is_finished:\n",
+        "            elif row.is_finished or row.deleted_at is not None:\n",
+        RECORDED,
+        "terminating",
+    ),
+    Mutation(
+        "usage: what is gone after an absence ends now",
+        "src/fairlead/rules/usage/recording/intervals.py",
+        "    return max(started_at, min(now, doubt)), ClosedBy.INFERRED\n",
+        "    return max(started_at, now), ClosedBy.INFERRED\n",
+        RECORDED,
+        "absence",
+    ),
+    Mutation(
+        "usage: a pod begins before the one whose cards it got has ended",
+        "src/fairlead/rules/usage/recording/intervals.py",
+        "start = min(self._first_fit(book, bound, held.amount), end)",
+        "start = min(bound, end)",
+        "tests/usage/test_recorder_properties.py",
+        "watched",
+    ),
+    Mutation(
+        "usage: the heartbeat is stored before the records that it covers",
+        "src/fairlead/rules/usage/recording/pending.py",
+        "return LedgerBatch(before if len(self) else at, *taken)",
+        "return LedgerBatch(at, *taken)",
+        RECORDED,
+        "large",
     ),
 )
 

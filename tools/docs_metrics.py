@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from fairlead.apps import quota_controller
+from fairlead.apps import quota_controller, usage_recorder
 from fairlead.apps.configuration.counters_file import built_in_counters
 from fairlead.apps.node_agent import agent as node_agent
 from fairlead.apps.node_agent import desk as node_desk
@@ -99,7 +99,7 @@ QUOTA: Sequence[Section] = (
         "`fairlead_quota_wait_seconds`, from a pod's\n"
         "creation until its gate was removed. Of several controllers the leader does all; the "
         "counters of others do not change.",
-        quota_controller.NAMES,
+        (*quota_controller.NAMES, *usage_recorder.NAMES),
     ),
 )
 PEOPLE: Sequence[Section] = (

@@ -20,6 +20,7 @@ from fairlead.settings import (
     QUOTA_LEASE,
     SCHEDULER_EXTENDER_PORT,
     SHARE_LEASE,
+    USAGE_RECORDER_LEASE,
     USERS_NAMESPACE,
 )
 
@@ -28,6 +29,7 @@ DEPLOY = ROOT / "deploy"
 DOCS = sorted(page for page in (ROOT / "docs").rglob("*.md") if "spec" not in page.parts)
 PAGE = (ROOT / "docs" / "how-to" / "gpu-sharing.md").read_text(encoding="utf-8")
 QUOTA_PAGE = (ROOT / "docs" / "how-to" / "quota-operations.md").read_text(encoding="utf-8")
+USAGE_PAGE = (ROOT / "docs" / "how-to" / "usage.md").read_text(encoding="utf-8")
 PEOPLE_PAGE = (ROOT / "docs" / "how-to" / "users.md").read_text(encoding="utf-8")
 NODE_PAGE = (ROOT / "docs" / "how-to" / "gpu-node.md").read_text(encoding="utf-8")
 HELM_PAGE = (ROOT / "docs" / "how-to" / "helm.md").read_text(encoding="utf-8")
@@ -100,6 +102,7 @@ def test_commands_exist() -> None:
         "people-controller",
         "quota-controller",
         "scheduler-extender",
+        "usage-recorder",
     ]
     assert all(find_verb([word], "fairlead") for word in run)
 
@@ -159,8 +162,11 @@ def test_accounts_leases_and_namespace_are_those_of_the_rules() -> None:
         if "leases" in rule["resources"]
         for name in rule.get("resourceNames", ())
     }
-    assert leases == {SHARE_LEASE, QUOTA_LEASE, PEOPLE_LEASE, CLUSTER_EXPORTER_LEASE, SCHEDULER}
-    assert all(f"`{name}`" in PAGE + QUOTA_PAGE + PEOPLE_PAGE for name in leases)
+    assert leases == {
+        *(SHARE_LEASE, QUOTA_LEASE, PEOPLE_LEASE, CLUSTER_EXPORTER_LEASE, SCHEDULER),
+        USAGE_RECORDER_LEASE,
+    }
+    assert all(f"`{name}`" in PAGE + QUOTA_PAGE + PEOPLE_PAGE + USAGE_PAGE for name in leases)
 
 
 @pytest.mark.parametrize(

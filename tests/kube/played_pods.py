@@ -188,6 +188,8 @@ def _flags(each: Serving, folder: Path) -> list[str]:
     folders = [f"--kubelet-dir={folder}"] if words[0] in _PLAYED else []
     if words[0] == "device-plugin":
         folders += [f"--{name}-dir={folder / name}" for name in ("cdi", "state", "run")]
+    if words[0] == "usage-recorder":  # its manifest names no database server
+        folders = [f"--store=sqlite:///{folder / 'usage.sqlite'}"]
     return [*words, *_PLAYED.get(words[0], ()), *folders]
 
 

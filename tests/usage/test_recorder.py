@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 from tests.usage.recording import NODES, PODS, T0, TREES, Recording, a_node, a_pod, finished
 
@@ -10,6 +11,7 @@ from fairlead.model.node import Condition
 from fairlead.model.pod import Container
 from fairlead.model.quota.tree import QuotaNode, QuotaTree
 from fairlead.model.usage.ledger import GPU, HOUR, OPEN, ClosedBy, UsedBy
+from fairlead.rules.usage.recording.pending import Pending
 
 MS = 1000
 START = int(T0) * MS
@@ -303,3 +305,18 @@ def test_states_are_kept_from_change_to_change() -> None:
         if row.kind == "pod"
     )
     assert spans == [(1, 2), (2, 4)]
+
+
+def test_the_heartbeat_of_a_large_first_list_is_that_of_its_last_part(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A recorder that is killed between two parts begins from nothing again."""
+    monkeypatch.setattr(Pending.take, "__defaults__", (20,))
+    recording = Recording()
+    recording.put(NODES, a_node("n", T0 - 100))
+    for number in range(50):
+        recording.put(PODS, a_pod(f"p{number}", "n", T0 - 50, gpus=0))
+    recording.begin(T0)
+    beats = [batch.at for batch in recording.ledger.batches]
+    assert len(beats) > 3
+    assert beats == [0] * (len(beats) - 1) + [START]
