@@ -11,7 +11,6 @@ from fairlead.model.node import Condition
 from fairlead.model.pod import Container
 from fairlead.model.quota.tree import QuotaNode, QuotaTree
 from fairlead.model.usage.ledger import GPU, HOUR, OPEN, ClosedBy, UsedBy
-from fairlead.rules.usage.recording.pending import Pending
 
 MS = 1000
 START = int(T0) * MS
@@ -311,7 +310,7 @@ def test_the_heartbeat_of_a_large_first_list_is_that_of_its_last_part(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A recorder that is killed between two parts begins from nothing again."""
-    monkeypatch.setattr(Pending.take, "__defaults__", (20,))
+    monkeypatch.setattr("fairlead.rules.usage.recording.pending.MOST_RECORDS", 20)
     recording = Recording()
     recording.put(NODES, a_node("n", T0 - 100))
     for number in range(50):

@@ -117,11 +117,11 @@ class Pending:
 
     # --- batches ----------------------------------------------------------------------------------
 
-    def take(self, at: int, before: int, most: int = MOST_RECORDS) -> LedgerBatch:
-        """The next records, at most `most`. The last batch has the heartbeat `at`; the ones ahead
-        of it have `before`, the heartbeat so far, because what follows is not stored yet.
+    def take(self, at: int, before: int) -> LedgerBatch:
+        """The next records, at most `MOST_RECORDS`. The last batch has the heartbeat `at`; the ones
+        ahead of it have `before`, the heartbeat so far, because what follows is not stored yet.
         """
-        left, taken = most, []
+        left, taken = MOST_RECORDS, []
         for kept in self._all:
             keys = list(islice(kept, left))
             taken.append(tuple(kept.pop(key) for key in keys))
