@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+from argparse import Namespace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from tests.usage.kept import StateKeeper
 from tests.usage.memory_ledger import MemoryLedger
 
 from fairlead.apps.console_server import ConsoleServer
+from fairlead.cli.usage.sources import usage_source
 from fairlead.console.pages.envelope import exact_timestamp
 from fairlead.errors import StoreDown
 from fairlead.model.people.subject import LOCAL_ADMIN, Subject
@@ -231,3 +234,32 @@ async def test_a_job_of_the_past_has_no_events_of_the_present() -> None:
     assert now["events"]
     assert then["events"] == []
     assert then["job"]["name"] == "bert"
+
+
+class _Pages:
+    """`ConsolePages` with one answer."""
+
+    def __init__(self, answer: bytes) -> None:
+        self.answer = answer
+        self.asked: list[tuple[str, Any]] = []
+
+    def get(self, path: str, query: Any) -> bytes:
+        self.asked.append((path, dict(query)))
+        return self.answer
+
+    def console_pages(self, named: str, ca_file: str) -> _Pages:
+        return self
+
+
+async def test_a_command_reads_the_moment_and_its_gap_from_a_console() -> None:
+    past = Past()
+    await past.keeper.look(cluster([gpu_node()], []), _ms(-2 * HOUR))
+    await past.ledger.claim_ledger("another", _ms(-HOUR))
+    await past.ledger.write_ledger(2, LedgerBatch(_ms(-5)))
+    pages = _Pages((await past.raw("/past/snapshot?at=-90m"))[2])
+    args = Namespace(console="http://x", console_ca_file="", store="")
+    context: Any = SimpleNamespace(world=pages)
+    snapshot, gap = usage_source(args, context).past("-90m")
+    assert [node.name for node in snapshot.nodes] == ["gpu-1"]
+    assert gap.startswith("nothing was recorded from ")
+    assert pages.asked == [("/past/snapshot", {"at": "-90m"})]

@@ -9,6 +9,7 @@ for it.
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import os
 import sys
@@ -25,10 +26,12 @@ from fairlead.cli.frame.parser import (
     global_options,
     make_parser,
     overview,
+    split_moment,
     split_verb,
 )
 from fairlead.cli.frame.standard_streams import Stdout, fill_standard_streams
-from fairlead.errors import INTERRUPTED, FairleadError
+from fairlead.cli.frame.verbs import PAST_VERBS
+from fairlead.errors import INTERRUPTED, FairleadError, UserError
 
 
 def main(program: str, argv: Sequence[str]) -> int:
@@ -62,6 +65,7 @@ def _run_verb(program: str, argv: Sequence[str], messages: Messages, stdout: Std
 
 
 def _run_found_verb(program: str, argv: Sequence[str], messages: Messages, stdout: Stdout) -> int:
+    moment, argv = split_moment(argv, program)
     verb, rest = split_verb(argv, program)
     if verb is None:
         raise HelpRequested(
@@ -69,9 +73,14 @@ def _run_found_verb(program: str, argv: Sequence[str], messages: Messages, stdou
                 program, [word for word in argv if not word.startswith("-") and word != "help"]
             )
         )
+    if moment and verb.name not in PAST_VERBS:
+        raise UserError(
+            f"`{verb.name}` cannot be shown of the past",
+            f"`fairlead at MOMENT` takes {', '.join(PAST_VERBS)}",
+        )
     with _without_typing_extensions():
         module = cast("VerbModule", importlib.import_module(f"fairlead.cli.{verb.module}"))
-    args = make_parser(module, program).parse(rest)
+    args = make_parser(module, program, _source_flags if moment else None).parse(rest)
     options = global_options(args)
     messages.level = options.loglevel if options.loglevel in LEVELS else "info"
 
@@ -88,12 +97,30 @@ def _run_found_verb(program: str, argv: Sequence[str], messages: Messages, stdou
         messages,
         is_writing=verb.is_writing and not getattr(args, "dry_run", False),
     )
-    return module.run(
-        args,
-        Context(
-            program, options, messages, world, stdout, os.environ, time.time, time.sleep, machine
-        ),
+    context = Context(
+        program, options, messages, world, stdout, os.environ, time.time, time.sleep, machine
     )
+    if moment:
+        context = _of_the_past(args, context, moment)
+    return module.run(args, context)
+
+
+def _source_flags(parser: argparse.ArgumentParser) -> None:
+    from fairlead.cli.usage.sources import add_source
+
+    add_source(parser)
+
+
+def _of_the_past(args: argparse.Namespace, context: Context, moment: str) -> Context:
+    """The same command in the cluster as it was."""
+    from fairlead.cli.usage.at import read_moment
+    from fairlead.run.worlds import ChosenWorld
+
+    snapshot = read_moment(args, context, moment)
+    namespace = context.options.namespace or context.world.namespace()
+    options = context.options._replace(snapshot=f"of {moment}", namespace=namespace)
+    world = ChosenWorld(options, context.env, context.messages, past=snapshot)
+    return context._replace(options=options, world=world)
 
 
 @contextmanager

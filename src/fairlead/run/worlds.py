@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from fairlead.model.installed.facts import InstallationFacts
     from fairlead.model.people.record import KeptToken
     from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
+    from fairlead.model.snapshot import ClusterSnapshot
     from fairlead.ports import InstallationTarget
 
     Readings = Callable[[str], tuple[GpuReading, ...]]
@@ -55,7 +56,8 @@ EMBEDDED_EPOCH: Final = 1_767_600_000.0
 class ChosenWorld:
     """The world that the options, the environment and this machine's files select.
 
-    `is_writing`: the command changes something in it.
+    `is_writing`: the command changes something in it. `past`: what `options.snapshot` names, in
+    the place of a file.
     """
 
     def __init__(
@@ -65,7 +67,9 @@ class ChosenWorld:
         messages: Messages,
         *,
         is_writing: bool = False,
+        past: ClusterSnapshot | None = None,
     ) -> None:
+        self._past = past
         self._is_writing = is_writing
         self._options = options
         self._env = env
@@ -365,6 +369,8 @@ class ChosenWorld:
     def _saved(self, name: str) -> ClusterReader:
         from fairlead.cli.snapshot.reader import SnapshotReader
 
+        if self._past is not None:
+            return SnapshotReader(self._past, f"the cluster {name}")
         saved = self._machine.snapshot(name)
         return SnapshotReader(
             saved.snapshot, f"snapshot {name} of {saved.cluster}", lambda: saved.objects

@@ -305,6 +305,7 @@ NOT_HERE: Final = {
         "no text of the cluster",
     ),
     "snapshot save": "writes a file",
+    "at": "prints what the command prints of a snapshot (tests/run/test_at.py)",
     **dict.fromkeys(
         (f"store {word}" for word in ("check", "migrate", "export", "import")),
         "no text of the cluster; rows are JSON",

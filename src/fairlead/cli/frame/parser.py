@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 from fairlead.cli.frame.context import Context, GlobalOptions
@@ -34,6 +34,12 @@ _GLOBAL_WITH_VALUE: Final = (
     "--kubeconfig", "--config", "--context", "--namespace", "-n", "--arena-namespace",
     "--loglevel", "--snapshot", "--helm-binary",
 )  # fmt: skip
+_SOURCE_WITH_VALUE: Final = (
+    "--console", "--console-ca-file", "--store", "--store-password-file", "--store-ca-file",
+)  # fmt: skip
+_AT: Final = "at"
+_FLAG: Final = re.compile(r"-(?!\d)")
+"""A flag, but not a moment such as `-2h`."""
 _TWO_DASHES: Final = "--"
 _KEPT: Final = "\0--"
 """Stands for `--` while argparse reads: no word of a command line can hold a NUL."""
@@ -125,6 +131,37 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
         return super()._format_action_invocation(action)
 
 
+def split_moment(argv: Sequence[str], program: str) -> tuple[str, list[str]]:
+    """The moment of `fairlead at MOMENT COMMAND …`, and the arguments without both; "" = it is
+    another command, or there is nothing to print (`fairlead at --help`).
+
+    A moment may begin with a dash (`-2h`). Raises UserError for a command without a moment.
+
+    >>> split_moment(["at", "-2h", "top", "node", "-d"], "fairlead")
+    ('-2h', ['top', 'node', '-d'])
+    >>> split_moment(["at", "--store", "sqlite:///x", "yesterday 02:00", "list"], "fairlead")
+    ('yesterday 02:00', ['--store', 'sqlite:///x', 'list'])
+    >>> split_moment(["top", "node"], "fairlead")
+    ('', ['top', 'node'])
+    """
+    whole, places = list(argv), _word_places(argv)
+    if program != "fairlead" or not places or argv[places[0]] != _AT:
+        return "", whole
+    place = places[0] + 1
+    while place < len(whole) and _FLAG.match(whole[place]):
+        place += 2 if whole[place] in (*_GLOBAL_WITH_VALUE, *_SOURCE_WITH_VALUE) else 1
+    rest = [*whole[: places[0]], *whole[places[0] + 1 : place], *whole[place + 1 :]]
+    if place >= len(whole) or not _word_places(rest, _SOURCE_WITH_VALUE):
+        asks_help = not {"-h", "--help"}.isdisjoint(whole)
+        return "", [_AT, "--help"] if asks_help else [_AT]
+    if any(verb.words[0] == whole[place] for verb in verbs_of(program)):
+        raise UserError(
+            f"`{_AT}` needs a moment before `{whole[place]}`",
+            "for example `fairlead at -2h top node`",
+        )
+    return whole[place], rest
+
+
 def split_verb(argv: Sequence[str], program: str) -> tuple[Verb | None, list[str]]:
     """The verb and the arguments without its words; None when only help is wanted.
 
@@ -160,8 +197,10 @@ def split_verb(argv: Sequence[str], program: str) -> tuple[Verb | None, list[str
     raise UserError(f'unknown command "{unknown}" for "{program}"', suggest_verb(words, program))
 
 
-def _word_places(argv: Sequence[str]) -> list[int]:
-    """Where the words stand that are neither flags nor values of global flags."""
+def _word_places(argv: Sequence[str], more: Sequence[str] = ()) -> list[int]:
+    """Where the words stand that are neither flags nor values of global flags. `more`: further
+    flags with a value.
+    """
     places: list[int] = []
     is_value = False
     for place, word in enumerate(argv):
@@ -170,14 +209,21 @@ def _word_places(argv: Sequence[str]) -> list[int]:
         elif word == _TWO_DASHES:
             break
         elif word.startswith("-"):
-            is_value = word in _GLOBAL_WITH_VALUE
+            is_value = word in _GLOBAL_WITH_VALUE or word in more
         else:
             places.append(place)
     return places
 
 
-def make_parser(module: VerbModule, program: str) -> Parser:
-    """The parser of one verb: its own flags, then the global ones it does not define itself."""
+def make_parser(
+    module: VerbModule,
+    program: str,
+    more: Callable[[argparse.ArgumentParser], None] | None = None,
+) -> Parser:
+    """The parser of one verb: its own flags, then the global ones it does not define itself.
+
+    `more`: adds flags of `fairlead at`.
+    """
     prog = program if program in PLUGINS else f"{program} {module.NAME}"
     parser = Parser(
         prog=prog,
@@ -188,6 +234,8 @@ def make_parser(module: VerbModule, program: str) -> Parser:
     )
     parser.has_go_flags = getattr(module, "HAS_GO_FLAGS", False)
     module.add_arguments(parser)
+    if more is not None:
+        more(parser)
     parser.usage = " ".join([parser.prog, *_placeholders(parser), "[FLAGS]"])
     _add_globals(parser, is_of_cluster=getattr(module, "READS_A_CLUSTER", True))
     return parser

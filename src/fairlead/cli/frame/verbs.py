@@ -325,6 +325,11 @@ VERBS: Final = (
         "servers.simulated_time",
         "show and change the time of the laptop's simulated cluster",
     ),
+    Verb(
+        ("at",),
+        "usage.at",
+        "print what `top node`, `list` or `why` would have printed at a moment of the past",
+    ),
     Verb(("snapshot", "save"), "snapshot.save", "save the state of the cluster to a file"),
     Verb(("snapshot", "show"), "snapshot.show", "show the contents of a snapshot file"),
     Verb(
@@ -480,6 +485,8 @@ _TRAFFIC: Final = (
     "Istio's VirtualService or a Gateway's HTTPRoute splits traffic "
     "between the Services of two versions"
 )
+PAST_VERBS: Final = ("top node", "list", "why")
+"""Verbs that `fairlead at MOMENT` prints."""
 PLANNED: Final = {
     **dict.fromkeys(("submit horovodjob", "submit horovod", "submit hj"), _HOROVOD),
     "serve update": (

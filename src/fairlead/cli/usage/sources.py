@@ -12,6 +12,8 @@ from fairlead.errors import UserError
 if TYPE_CHECKING:
     from fairlead.console.pages.usage.prices import PriceList, PriceOrder, PriceWritten
     from fairlead.console.pages.usage.tables import IdleList, JobCost, UsageList
+    from fairlead.model.snapshot import ClusterSnapshot
+    from fairlead.ports import UsageLedger
 
 _PAGE: Final = 500
 Form = TypeVar("Form")
@@ -35,6 +37,10 @@ class UsageSource(Protocol):
     def add_price(self, order: PriceOrder) -> PriceWritten: ...
 
     def report(self, month: str, as_of: str, form: str) -> bytes: ...
+
+    def past(self, moment: str) -> tuple[ClusterSnapshot, str]:
+        """The cluster as it was, and the sentence about a gap at the moment; "" = there is none."""
+        ...
 
 
 def add_source(parser: argparse.ArgumentParser) -> None:
@@ -130,6 +136,15 @@ class _StoreSource:
         found = self._store.ask(lambda ledger: month_report(ledger, month, as_of))
         return render_report(found, form)
 
+    def past(self, moment: str) -> tuple[ClusterSnapshot, str]:
+        from fairlead.console.boards.usage.past import PastCluster, find_moment, read_past
+
+        async def read(ledger: UsageLedger) -> PastCluster:
+            return await read_past(ledger, *await find_moment(ledger, moment, self._now))
+
+        found = self._store.ask(read)
+        return found.snapshot, found.gap
+
 
 class _ConsoleSource:
     def __init__(self, pages: ConsolePages) -> None:
@@ -166,6 +181,15 @@ class _ConsoleSource:
 
     def report(self, month: str, as_of: str, form: str) -> bytes:
         return self._pages.get(f"/reports/{_part(month)}", {"asOf": as_of, "format": form})
+
+    def past(self, moment: str) -> tuple[ClusterSnapshot, str]:
+        from fairlead.rules.usage.past import PAST
+        from fairlead.wire.files.snapshot_file import parse_snapshot
+
+        data = self._pages.get("/past/snapshot", {"at": moment})
+        snapshot = parse_snapshot(data, "the answer of the console").snapshot
+        gap = snapshot.sources.get(PAST)
+        return snapshot, gap.message if gap is not None else ""
 
     def _one(self, path: str, words: Mapping[str, str], form: type[Form]) -> Form:
         import msgspec

@@ -142,10 +142,13 @@ def past_moment(at: int, bounds: LedgerBounds, now: int) -> PastMoment:
 
 
 def shown_times(bounds: LedgerBounds, now: int) -> tuple[int, int] | None:
-    """The first and the last moment that can be shown; None = nothing is recorded yet."""
+    """The first and the last moment that can be shown; None = nothing is recorded yet.
+
+    The recorder forgets by its own clock: what is older than 90 days at the heartbeat is gone.
+    """
     if not bounds.first:
         return None
-    return max(bounds.first, now - KEPT_MS), max(now, bounds.heartbeat)
+    return max(bounds.first, bounds.heartbeat - KEPT_MS), max(now, bounds.heartbeat)
 
 
 def moment_text(at: int, zone: ZoneInfo) -> str:
