@@ -4,6 +4,8 @@ with characters that reorder the text beside them.
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 from playwright.sync_api import Browser, expect
 from tests.browser.chromium import Window, window
@@ -11,8 +13,16 @@ from tests.browser.layout import SIDEWAYS, settle
 from tests.browser.made_objects import pytorch_job, warning
 from tests.browser.sight import Sight
 from tests.browser.still_console import served
-from tests.console.clusters import cluster, gpu_node, pod, quota_tree, reading, training_job
-from tests.console.worlds import still_world
+from tests.console.clusters import (
+    cluster,
+    gpu_node,
+    living_cluster,
+    pod,
+    quota_tree,
+    reading,
+    training_job,
+)
+from tests.console.worlds import StillCluster, still_world
 
 
 def test_a_job_deleted_while_its_page_is_open_is_reported_and_comes_back_by_its_name(
@@ -24,14 +34,11 @@ def test_a_job_deleted_while_its_page_is_open_is_reported_and_comes_back_by_its_
         tab.page.goto(f"{simulated.url}/jobs/vision/pytorchjob/{name}")
         expect(tab.at("job-tabs")).to_be_visible()
         simulated.kubectl.delete("pytorchjob", name, "-n", "vision")
-        gone = tab.at("state-gone")
-        expect(gone).to_contain_text("This job has been deleted (last seen at 20")
+        gone = tab.page.locator("[data-testid=state-gone], [data-testid=job-of-ledger]")
+        expect(gone).to_contain_text("deleted")
         expect(tab.at("job-tabs")).to_be_visible()
-        for other in ("state-outdated", "state-error", "freshness"):
+        for other in ("state-outdated", "state-error"):
             expect(tab.at(other)).to_have_count(0)
-        expect(gone.get_by_role("link", name="Back to Training jobs")).to_have_attribute(
-            "href", "/jobs"
-        )
         tab.keep("job-deleted")
 
         tab.page.set_viewport_size({"width": 390, "height": 800})
@@ -40,6 +47,25 @@ def test_a_job_deleted_while_its_page_is_open_is_reported_and_comes_back_by_its_
         expect(gone).to_have_count(0)
         expect(tab.at("freshness")).to_be_visible()
     simulated.kubectl.delete("pytorchjob", name, "-n", "vision")
+
+
+def test_without_a_ledger_the_last_values_of_a_deleted_job_stay(browser: Browser) -> None:
+    world = still_world(living_cluster())
+    with served(world) as address, window(browser, address) as tab:
+        tab.page.goto(f"{address}/jobs/team-a/pytorchjob/bert")
+        expect(tab.at("job-tabs")).to_be_visible()
+        cast(StillCluster, world.cluster).show(cluster([gpu_node()]))
+        gone = tab.at("state-gone")
+        expect(gone).to_contain_text("This job has been deleted (last seen at 20")
+        expect(tab.at("job-tabs")).to_be_visible()
+        for other in ("state-outdated", "state-error", "freshness"):
+            expect(tab.at(other)).to_have_count(0)
+        expect(gone.get_by_role("link", name="Back to Training jobs")).to_have_attribute(
+            "href", "/jobs"
+        )
+        cast(StillCluster, world.cluster).show(living_cluster())
+        expect(gone).to_have_count(0)
+        expect(tab.at("freshness")).to_be_visible()
 
 
 NO_STORAGE = (

@@ -103,6 +103,9 @@ def test_a_row_has_what_the_ledger_kept_and_no_use() -> None:
     assert (row.gpu_seconds, row.core_seconds) == (2 * 7200, 8 * 7200)
     assert (row.gpu_util_percent, row.gpu_memory_used_mib, row.nodes) == (None, None, ["gpu-1"])
     assert past_job_row(RECORD, NOW).gpu_seconds is None  # its pods were not read
+    assert past_job_row(RECORD, NOW, ()).gpu_seconds is None  # it ran before the first record
+    waited = structs.replace(RECORD, started_at=0, finished_at=0, status="PENDING")
+    assert past_job_row(waited, NOW, ()).gpu_seconds == 0
 
 
 def test_a_job_that_was_deleted_before_its_end_is_deleted() -> None:

@@ -81,7 +81,12 @@ def past_status(record: JobRecord) -> str:
 def past_job_row(
     record: JobRecord, now: int, intervals: Sequence[PodInterval] | None = None
 ) -> JobRow:
-    """What is known of a deleted job. `intervals`: None = they were not read."""
+    """What is known of a deleted job. `intervals`: None = they were not read.
+
+    What a job held that ran before the first record is unknown, not 0.
+    """
+    if not intervals and record.started_at:
+        intervals = None
     end = record.finished_at or record.deleted_at or now
     begin = record.started_at or record.created_at or end
     held = intervals or ()

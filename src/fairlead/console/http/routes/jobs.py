@@ -152,10 +152,14 @@ async def job_manifest(console: Console, request: Request, endpoint: Endpoint) -
 
 
 async def _past_manifest(console: Console, request: Request, refused: Refused) -> JobManifest:
-    """The manifest of a deleted job, as the ledger keeps it. Raises `refused` without one."""
+    """The manifest of a deleted job, as the ledger keeps it. Refuses (404) a job without one."""
     past = await _past_of(console, request, refused)
     if not past.record.manifest:
-        raise refused
+        raise Refused(
+            404,
+            f"the ledger has no manifest of {past.record.type} `{past.record.name}`",
+            "manifests are kept while a recorder follows the job",
+        )
     states = await states_of(console, request).latest()
     # Secret values were removed when it was recorded; the paths are not kept.
     return JobManifest(*_past_envelope(states), past.record.manifest, [])
