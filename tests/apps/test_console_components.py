@@ -40,6 +40,7 @@ from fairlead.model.operations.operation import (
 from fairlead.model.people.rows import UserRole
 from fairlead.model.records.audit import AuditFilter
 from fairlead.model.records.rows import StoreLook
+from fairlead.wire.helm.failures import BAD_VALUES
 
 from .running_console import Page, console
 
@@ -309,6 +310,43 @@ async def test_a_chart_that_helm_cannot_read_is_a_fault_of_its_field(tmp_path: A
         assert (status, body["fields"][0]["path"]) == (422, "chart")
         send.components.failure = OutsideError("kubernetes", "away")
         assert (await send("anna", "POST", "/plans", order))[0] == 502
+
+
+async def test_values_of_the_form_are_values_of_the_chart(tmp_path: Any) -> None:
+    async with sent(tmp_path) as send:
+        tolerations = '[{"operator": "Exists"}]'
+        settings = {"dataset.replicas": "2", "csi.tolerations": tolerations, "imagePrefix": " "}
+        order = {
+            "component": "fluid",
+            "chart": "oci://registry.example/fluid",
+            "values": "dataset: {replicas: 1, other: x}",
+            "settings": settings,
+        }
+        status, body = await send("anna", "POST", "/plans", order)
+        assert status == 201, body
+        assert body["line"].endswith(
+            f"--values values.yaml --set dataset.replicas=2 --set 'csi.tolerations={tolerations}'"
+        )
+        values = send.components.asked[-1].values
+        assert values["dataset"] == {"replicas": 2, "other": "x"}
+        assert values["csi"] == {"tolerations": [{"operator": "Exists"}]}
+        order["settings"] = {"dataset.replicas": "many", "csi.tolerations": "a: b", "x.y": "1"}
+        _, body = await send("anna", "POST", "/plans", order)
+        assert {each["path"]: each["error"] for each in body["fields"]} == {
+            "settings.dataset.replicas": "value `dataset.replicas` is `many`: give a whole number",
+            "settings.csi.tolerations": "value `csi.tolerations` is `{'a': 'b'}`: give a list",
+            "settings.x.y": "`fluid` has no value `x.y`",
+        }
+        order |= {"settings": {}, "values": "dataset: {replicas: many}"}
+        _, body = await send("anna", "POST", "/plans?dryRun=true", order)
+        (fault,) = [each for each in body["fields"] if each["path"]]
+        assert fault["path"] == "values.dataset.replicas"
+        send.components.failure = OutsideError("helm", "at '/a': got string", BAD_VALUES)
+        _, body = await send("anna", "POST", "/plans", order)
+        assert body["fields"][0]["path"] == "values"
+        _, body = await send("anna", "GET", "/components/fluid")
+        fields = {each["name"]: each["type"] for each in body["row"]["fields"]}
+        assert fields["csi.tolerations"] == "list"
 
 
 async def test_without_helm_the_check_names_the_command(tmp_path: Any) -> None:

@@ -213,6 +213,14 @@ export interface ComponentDetail {
   history: Array<ListedOperation>
 }
 
+/** A value of a chart that administrators change most. `type`: `text`, `number`, `boolean`, `list` or `mapping` (both in YAML). */
+export interface ComponentField {
+  name: string
+  type: string
+  title: string
+  titleZh: string
+}
+
 export interface ComponentList {
   generatedAt: string
   stale: boolean
@@ -226,7 +234,7 @@ export interface ComponentList {
   items: Array<ComponentListRow>
 }
 
-/** One component of the catalogue (docs/spec/components.md#states). `state`: null = it could not be read, `message` has the reason. `source`: what a deployment needs: `chart`, `manifests`, `none` (a stand-in of a simulated cluster), `part` (of the installation), `command` (a part where there is no installation that Fairlead may change: a command writes it) or "" (Fairlead never writes it). `operation`: the one that runs, "" = none. */
+/** One component of the catalogue (docs/spec/components.md#states). `state`: null = it could not be read, `message` has the reason. `source`: what a deployment needs: `chart`, `manifests`, `none` (a stand-in of a simulated cluster), `part` (of the installation), `command` (a part where there is no installation that Fairlead may change: a command writes it) or "" (Fairlead never writes it). `operation`: the one that runs, "" = none. `fields`: values of its chart. */
 export interface ComponentListRow {
   id: string
   group: string
@@ -243,6 +251,7 @@ export interface ComponentListRow {
   source: string
   isRequired: boolean
   operation: string
+  fields: Array<ComponentField>
 }
 
 export interface ComponentObject {
@@ -251,7 +260,7 @@ export interface ComponentObject {
   name: string
 }
 
-/** What is planned. `do`: `deploy`, `upgrade` or `remove`. `chart`: `oci://…` or `https://…`, and `version` of it; or `manifests`: YAML. `values`: of the chart, or of the installation whose part it is; YAML without secrets. `namespace`: "" = the usual one. `deleteDefinitions`: with `remove`, its CRDs are deleted, too. */
+/** What is planned. `do`: `deploy`, `upgrade` or `remove`. `chart`: `oci://…` or `https://…`, and `version` of it; or `manifests`: YAML. `values`: of the chart, or of the installation whose part it is; YAML without secrets. `settings`: texts for `fields` of the chart, by name, stronger than `values`. `namespace`: "" = the usual one. `deleteDefinitions`: with `remove`, its CRDs are deleted, too. */
 export interface ComponentOrder {
   component: string
   do?: string
@@ -261,6 +270,7 @@ export interface ComponentOrder {
   values?: string
   namespace?: string
   deleteDefinitions?: boolean
+  settings?: Record<string, string>
 }
 
 /** A plan. `valid`: no check fails, and `fields` is empty; only then there is a `planId`, which a preview never has. `checks`: all. `same`: how many objects do not change. `steps`: titles. `line`: the equal command. `validUntil`: after this time the plan must be made again. */

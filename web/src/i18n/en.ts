@@ -1638,6 +1638,8 @@ export const en = {
   "components.partRemoveWhy": "The part is turned off by an upgrade of Fairlead’s installation. Definitions (CRDs), volumes and the users namespace stay.",
   "components.partValuesHint": "YAML: values of the installation that change with it. Empty: as they are. No secrets.",
   "components.storeSecretHint": "It is written into the Secret of the installation when you deploy, and kept nowhere else.",
+  "components.settings": "Settings of the chart",
+  "components.yaml": "YAML. Empty: as the chart has it.",
   "components.run": "Run",
   "components.store": "Store of the console",
   "components.builtIn": "Built-in (SQLite)",

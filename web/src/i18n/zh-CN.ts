@@ -1639,6 +1639,8 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "components.partRemoveWhy": "通过升级 Fairlead 安装来关闭此组成部分。资源定义（CRD）、存储卷和用户命名空间都会保留。",
   "components.partValuesHint": "YAML：随之变更的安装参数。留空表示不变。不要写入密码。",
   "components.storeSecretHint": "部署时写入安装的 Secret，不保存在其他任何地方。",
+  "components.settings": "Chart 参数",
+  "components.yaml": "YAML。留空表示使用 Chart 的默认值。",
   "components.run": "运行",
   "components.store": "控制台数据库",
   "components.builtIn": "内置（SQLite）",

@@ -54,10 +54,13 @@ class Need(Struct, frozen=True):
 
 
 class ComponentValue(Struct, frozen=True):
-    """A value of a chart that administrators change most. `name`: with dots into mappings."""
+    """A value of a chart that administrators change most. `name`: with dots into mappings.
+
+    A `list` or a `mapping` is written as YAML: tolerations, an affinity.
+    """
 
     name: str
-    type: Literal["text", "number", "boolean"]
+    type: Literal["text", "number", "boolean", "list", "mapping"]
     title: str
     title_zh: str
 

@@ -143,6 +143,12 @@ _OTHERS: Final = (
             ComponentValue(
                 "runtime.mountRoot", "text", "Folder of mounts on nodes", "节点挂载目录"
             ),
+            ComponentValue(
+                "webhook.tolerations", "list", "Tolerations of the webhook", "Webhook 污点容忍"
+            ),
+            ComponentValue(
+                "csi.tolerations", "list", "Tolerations of the volume driver", "存储驱动污点容忍"
+            ),
         ),
         is_placed=True,
     ),
@@ -155,6 +161,28 @@ _OTHERS: Final = (
         namespace="monitoring",
         chart="kube-prometheus-stack",
         images=("prometheus-operator", "prom/prometheus", "prometheus/prometheus"),
+        values=(
+            ComponentValue(
+                "prometheus.prometheusSpec.retention",
+                "text",
+                "How long series stay",
+                "数据保留时间",
+            ),
+            ComponentValue("grafana.enabled", "boolean", "Grafana", "Grafana 面板"),
+            ComponentValue("alertmanager.enabled", "boolean", "Alertmanager", "Alertmanager 告警"),
+            ComponentValue(
+                "prometheus.prometheusSpec.tolerations",
+                "list",
+                "Tolerations of Prometheus",
+                "Prometheus 污点容忍",
+            ),
+            ComponentValue(
+                "prometheus.prometheusSpec.affinity",
+                "mapping",
+                "Affinity of Prometheus",
+                "Prometheus 亲和性",
+            ),
+        ),
     ),
     Component(
         id="prometheus-adapter",
@@ -165,6 +193,12 @@ _OTHERS: Final = (
         namespace="monitoring",
         chart="prometheus-adapter",
         images=("prometheus-adapter",),
+        values=(
+            ComponentValue("prometheus.url", "text", "Address of Prometheus", "Prometheus 地址"),
+            ComponentValue("replicas", "number", "Replicas", "副本数"),
+            ComponentValue("tolerations", "list", "Tolerations", "污点容忍"),
+            ComponentValue("affinity", "mapping", "Affinity", "亲和性"),
+        ),
         depends=(Need("prometheus"),),
     ),
     Component(

@@ -7,6 +7,8 @@ from typing import Final
 
 from msgspec import Struct
 
+BAD_VALUES: Final = "correct the values that are named"
+"""The hint if the chart's schema refuses values."""
 _LONGEST: Final = 600
 _PREFIX: Final = re.compile(r"^(level=\S+ |Error: )+")
 _UNREACHABLE: Final = re.compile(
@@ -24,7 +26,7 @@ _HINTS: Final[tuple[tuple[str, str], ...]] = (
         r"cannot re-use a name|invalid ownership metadata|exists and cannot be",
         "another program or release has this object; remove it, or choose another namespace",
     ),
-    (r"values don't meet the specifications|schema", "correct the values that are named"),
+    (r"values don't meet the specifications|schema", BAD_VALUES),
     (
         r'path ".*" not found|failed to fetch|not a valid chart repository|no such host'
         r"|manifest unknown|failed to perform|Chart\.yaml file is missing|non-absolute URLs",

@@ -8,7 +8,7 @@ import { Checks } from "../../parts/Checks";
 import { allFaults, Faults, Field, FormDialog } from "../../parts/FormDialog";
 import { useLate } from "../../parts/useLate";
 import { navigate } from "../../router/router";
-import { Changes, type Draft, EMPTY, EqualLine, FIELDS, orderOf, SourceFields, Steps } from "./PlanParts";
+import { Changes, type Draft, EMPTY, EqualLine, isOfField, orderOf, SourceFields, Steps } from "./PlanParts";
 import { type Store, StoreChoice } from "./StoreChoice";
 
 export type Do = "deploy" | "upgrade" | "remove";
@@ -54,7 +54,7 @@ function Asked({ row, act, draft, store, onStore, onDraft, onPlan, onClose }: As
   const faults = allFaults(write.error, found);
   const checks = found?.checks ?? [];
   // Checks show their own faults, with what mends them.
-  const others = faults.filter(({ path, rule }) => !FIELDS.includes(path) && !checks.some(({ check }) => check === rule));
+  const others = faults.filter(({ path, rule }) => !isOfField(path) && !checks.some(({ check }) => check === rule));
   const makes = act !== "remove";
   const why = !makes ? (row.source === "part" ? "components.partRemoveWhy" : "components.removeWhy") : row.source === "none" ? "components.standIn" : "components.why";
   return (

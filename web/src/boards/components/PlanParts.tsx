@@ -5,9 +5,21 @@ import { useWords } from "../../i18n/locale";
 import { Command } from "../../parts/Copy";
 import { faultsOf, Field } from "../../parts/FormDialog";
 
-export const EMPTY = { chart: "", version: "", manifests: "", values: "", namespace: "", deleteDefinitions: false };
-export type Draft = typeof EMPTY;
-export const FIELDS = ["chart", "version", "manifests", "values", "namespace"];
+export interface Draft {
+  readonly chart: string;
+  readonly version: string;
+  readonly manifests: string;
+  readonly values: string;
+  readonly namespace: string;
+  readonly deleteDefinitions: boolean;
+  /** Texts of single values of the chart, by name. */
+  readonly settings: Readonly<Record<string, string>>;
+}
+export const EMPTY: Draft = { chart: "", version: "", manifests: "", values: "", namespace: "", deleteDefinitions: false, settings: {} };
+const FIELDS = ["chart", "version", "manifests", "values", "namespace", "settings"];
+
+/** Whether the fault of this path stands at a field of the form. */
+export const isOfField = (path: string): boolean => FIELDS.includes(path.split(".")[0] ?? "");
 
 /** What the server plans of a draft. */
 export const orderOf = (row: ComponentListRow, act: string, draft: Draft) => ({
@@ -31,7 +43,7 @@ interface Fields {
 
 /** What a deployment or an upgrade is made of. */
 export function SourceFields({ row, draft, prefix = "", faults, hasNamespace, onDraft }: Fields) {
-  const { t } = useWords();
+  const { t, locale } = useWords();
   const of = (key: string) => faultsOf(faults, `${prefix}${key}`);
   const test = (key: string) => (prefix ? `plan-${row.id}-${key}` : `plan-${key}`);
   const line = (key: "chart" | "version" | "namespace", placeholder: string) => (
@@ -57,6 +69,16 @@ export function SourceFields({ row, draft, prefix = "", faults, hasNamespace, on
           {area("values")}
         </Field>
       )}
+      {row.source === "chart" && row.fields.length > 0 && (
+        <details open={of("settings").length > 0 || undefined} data-testid={test("settings")}>
+          <summary>{t("components.settings")}</summary>
+          {row.fields.map((field) => (
+            <Field key={field.name} label={locale.startsWith("zh") ? field.titleZh : field.title} note={field.name} faults={of(`settings.${field.name}`)} {...(field.type === "list" || field.type === "mapping" ? { hint: t("components.yaml") } : {})}>
+              <SettingInput type={field.type} value={draft.settings[field.name] ?? ""} test={test(field.name)} onChange={(text) => onDraft({ ...draft, settings: { ...draft.settings, [field.name]: text } })} />
+            </Field>
+          ))}
+        </details>
+      )}
       {row.source === "manifests" && (
         <Field label={t("components.manifests")} hint={t("components.manifestsHint")} faults={of("manifests")}>
           {area("manifests")}
@@ -69,6 +91,20 @@ export function SourceFields({ row, draft, prefix = "", faults, hasNamespace, on
       )}
     </>
   );
+}
+
+/** One value of a chart; empty: as the chart has it. */
+function SettingInput({ type, value, test, onChange }: { type: string; value: string; test: string; onChange: (text: string) => void }) {
+  if (type === "boolean")
+    return (
+      <select value={value} onChange={(event) => onChange(event.target.value)} data-testid={test}>
+        <option value="">-</option>
+        <option value="true">true</option>
+        <option value="false">false</option>
+      </select>
+    );
+  if (type === "list" || type === "mapping") return <textarea className="mono" rows={3} spellCheck={false} value={value} onChange={(event) => onChange(event.target.value)} data-testid={test} />;
+  return <input type="text" className="mono" inputMode={type === "number" ? "numeric" : "text"} value={value} maxLength={500} onChange={(event) => onChange(event.target.value)} data-testid={test} />;
 }
 
 export function Steps({ titles }: { titles: readonly string[] }) {

@@ -8,7 +8,7 @@ import { Checks } from "../../parts/Checks";
 import { allFaults, Faults, FormDialog } from "../../parts/FormDialog";
 import { useLate } from "../../parts/useLate";
 import { CHECK_AGAIN_MS, useStart } from "./PlanForm";
-import { Changes, type Draft, EMPTY, EqualLine, FIELDS, orderOf, SourceFields, Steps } from "./PlanParts";
+import { Changes, type Draft, EMPTY, EqualLine, isOfField, orderOf, SourceFields, Steps } from "./PlanParts";
 
 interface Props {
   rows: readonly ComponentListRow[];
@@ -36,7 +36,7 @@ function Asked({ rows, drafts, onDraft, onPlan, onClose }: Props & { drafts: Rea
   const faults = allFaults(write.error, found);
   const items = found?.items ?? [];
   const shownRules = new Set(items.flatMap(({ checks }) => checks.map(({ check }) => check)));
-  const others = faults.filter(({ path, rule }) => !FIELDS.includes(path.slice(path.indexOf(".") + 1)) && !shownRules.has(rule));
+  const others = faults.filter(({ path, rule }) => !isOfField(path.slice(path.indexOf(".") + 1)) && !shownRules.has(rule));
   return (
     <FormDialog
       title={t("components.togetherTitle", { n: rows.length })}

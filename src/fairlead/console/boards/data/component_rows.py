@@ -8,6 +8,7 @@ from fairlead.console.boards.data.operation_rows import operation_row
 from fairlead.console.boards.rows import Entry, RowSet, choices, lowered
 from fairlead.console.pages.data.components import (
     ComponentDetail,
+    ComponentField,
     ComponentListRow,
     ComponentObject,
 )
@@ -56,6 +57,10 @@ def component_list_row(row: ComponentRow, facts: ComponentFacts) -> ComponentLis
         source=source_of(component_of(row.id), facts),
         is_required=row.is_required,
         operation=row.operation,
+        fields=[
+            ComponentField(each.name, each.type, each.title, each.title_zh)
+            for each in component_of(row.id).values
+        ],
     )
 
 

@@ -4,18 +4,30 @@ command that does the same.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
+
+import yaml
 
 from fairlead.console.http.writing.wanted_component import ComponentSource
 from fairlead.console.pages.data.components import ComponentOrder
 from fairlead.console.pages.envelope import FieldFault
 from fairlead.errors import UserError
+from fairlead.model.operations.component import (
+    Backend,
+    Component,
+    ComponentGroup,
+    ComponentValue,
+)
 from fairlead.model.operations.operation import OperationKind
+from fairlead.rules.components.catalogue import COMPONENTS
+from fairlead.rules.components.values import nested, value_faults
 from fairlead.rules.components.versions import is_version
 from fairlead.wire.components.manifests import parse_manifests
-from fairlead.wire.installation.values import read_values
+from fairlead.wire.files.strict_yaml import load_strict_yaml, yaml_trouble
+from fairlead.wire.installation.values import merged, read_values
 
 _KINDS: Final = (OperationKind.DEPLOY, OperationKind.UPGRADE, OperationKind.REMOVE)
 _ADDRESSES: Final = ("oci://", "https://")
@@ -53,6 +65,10 @@ def asked_source(
         values = read_values(order.values, "values")
     except UserError as error:
         fault("values", error.what)
+    for name, why in _setting_faults(order):
+        fault(f"settings.{name}", why)
+    if not faults:
+        values = merged(values, settings_of(order))
     try:
         if order.manifests.strip():
             manifests = tuple(parse_manifests(order.manifests, "manifests"))
@@ -67,6 +83,58 @@ def asked_source(
         deletes_definitions=order.delete_definitions,
     )
     return do or OperationKind.DEPLOY, source, faults
+
+
+def settings_of(order: ComponentOrder) -> dict[str, Any]:
+    """The settings as values of the chart. Raises UserError for the first that is no such value.
+
+    >>> settings_of(ComponentOrder("fluid", settings={"csi.enabled": "false"}))
+    {'csi': {'enabled': False}}
+    """
+    values: dict[str, Any] = {}
+    for each in _known_values(order):
+        text = order.settings.get(each.name, "").strip()
+        if text:
+            values = merged(values, nested(each.name, _parsed(each, text)))
+    return values
+
+
+def _setting_faults(order: ComponentOrder) -> Iterator[tuple[str, str]]:
+    known = {each.name: each for each in _known_values(order)}
+    for name, text in order.settings.items():
+        if name not in known:
+            yield name[:100], f"`{order.component[:60]}` has no value `{name[:100]}`"
+        elif text.strip():
+            try:
+                _parsed(known[name], text.strip())
+            except UserError as error:
+                yield name, error.what
+
+
+def _known_values(order: ComponentOrder) -> tuple[ComponentValue, ...]:
+    found = COMPONENTS.get(order.component)
+    return found.values if found is not None else ()
+
+
+def _parsed(value: ComponentValue, text: str) -> Any:
+    """Raises UserError for a text of another type."""
+    if value.type == "text":
+        return text
+    try:
+        found = load_strict_yaml(text)
+    except yaml.YAMLError as error:
+        raise UserError(f"it is not YAML: {yaml_trouble(error)}") from error
+    component = Component(
+        id="",
+        group=ComponentGroup.WORKFLOW,
+        title="",
+        title_zh="",
+        backend=Backend.HELM,
+        values=(value,),
+    )
+    for fault, mend in value_faults(component, nested(value.name, found)):
+        raise UserError(f"{fault}: {mend}")
+    return found
 
 
 def component_line(order: ComponentOrder) -> str:
@@ -107,7 +175,13 @@ def _flags(order: ComponentOrder, prefix: str) -> list[tuple[str, str]]:
         "--in": order.namespace,
         "--values": f"{prefix}values.yaml" if order.values.strip() else "",
     }
-    return [(flag, value) for flag, value in flags.items() if value]
+    found = [(flag, value) for flag, value in flags.items() if value]
+    for each in _known_values(order):
+        text = order.settings.get(each.name, "").strip()
+        if text:
+            shown = text if each.type == "text" else json.dumps(_parsed(each, text))
+            found.append(("--set", f"{each.name}={shown}"))
+    return found
 
 
 def _quoted(word: str) -> str:

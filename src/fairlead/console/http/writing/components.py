@@ -63,8 +63,10 @@ from fairlead.rules.components.preflight import SHARING, part_preflight
 from fairlead.rules.components.secrets import plain_secrets
 from fairlead.rules.components.state import SUBJECT, component_rows, with_operations
 from fairlead.rules.components.together import in_order_of_needs, with_deployed
+from fairlead.rules.components.values import named_value_faults
 from fairlead.rules.operations.progress import PLAN_SECONDS, planned
 from fairlead.wire.components.inventory import render_component_inventory
+from fairlead.wire.helm.failures import BAD_VALUES
 from fairlead.wire.installation.values import merged
 
 KIND: Final = "Component"
@@ -121,7 +123,7 @@ class ComponentPlans(Struct, frozen=True):
         def answer(plan_id: str) -> ComponentPlanned:
             return ComponentPlanned(
                 valid=not _faults(made) and blocked is None,
-                fields=[*_reason(blocked), *_faults(made)],
+                fields=[*_reason(blocked), *_faults(made), *_value_faults(asked)],
                 effects=[],
                 checks=_checks(made.findings),
                 changes=[_changed(each) for each in made.plan.changes],
@@ -336,6 +338,8 @@ def _known(id: str) -> Component:
 def _unreadable(asked: Asked, error: FairleadError, *, is_one: bool) -> Refused:
     """422 for a chart or manifests that cannot be read."""
     path = "chart" if asked.source.chart else "manifests"
+    if path == "chart" and error.hint == BAD_VALUES:
+        path = "values"
     hint = f": {error.hint}" if error.hint else ""
     place = path if is_one else f"{asked.component.id}.{path}"
     return invalid([FieldFault(place, path, f"{error.what}{hint}")])
@@ -399,6 +403,14 @@ def _reason(blocked: Blocked | None) -> list[FieldFault]:
 def _undone(made: PreparedOperation, blocked: Blocked | None) -> PreparedOperation:
     """What cannot be done has no changes to show."""
     return made if blocked is None else structs.replace(made, plan=ComponentPlan((), 0, ()))
+
+
+def _value_faults(asked: Asked) -> list[FieldFault]:
+    """At their paths; the check `config-complete` has them, too."""
+    return [
+        FieldFault(f"values.{name}", "values", f"{fault}: {mend}")
+        for name, fault, mend in named_value_faults(asked.component, asked.source.values)
+    ]
 
 
 def _item(made: PreparedOperation) -> PlannedComponent:

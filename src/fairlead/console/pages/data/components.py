@@ -7,12 +7,23 @@ from fairlead.console.pages.envelope import Envelope, FieldFault, Json, ListAnsw
 from fairlead.console.pages.writing.preview import Effect
 
 
+class ComponentField(Json, frozen=True):
+    """A value of a chart that administrators change most. `type`: `text`, `number`, `boolean`,
+    `list` or `mapping` (both in YAML).
+    """
+
+    name: str
+    type: str
+    title: str
+    title_zh: str
+
+
 class ComponentListRow(Json, frozen=True):
     """One component of the catalogue (docs/spec/components.md#states). `state`: null = it could not
     be read, `message` has the reason. `source`: what a deployment needs: `chart`, `manifests`,
     `none` (a stand-in of a simulated cluster), `part` (of the installation), `command` (a part
     where there is no installation that Fairlead may change: a command writes it) or "" (Fairlead
-    never writes it). `operation`: the one that runs, "" = none.
+    never writes it). `operation`: the one that runs, "" = none. `fields`: values of its chart.
     """
 
     id: str
@@ -30,6 +41,7 @@ class ComponentListRow(Json, frozen=True):
     source: str
     is_required: bool
     operation: str
+    fields: list[ComponentField]
 
 
 class ComponentList(ListAnswer, frozen=True):
@@ -56,8 +68,9 @@ class ComponentDetail(Envelope, frozen=True):
 class ComponentOrder(Json, frozen=True):
     """What is planned. `do`: `deploy`, `upgrade` or `remove`. `chart`: `oci://…` or `https://…`,
     and `version` of it; or `manifests`: YAML. `values`: of the chart, or of the installation whose
-    part it is; YAML without secrets. `namespace`: "" = the usual one. `delete_definitions`: with
-    `remove`, its CRDs are deleted, too.
+    part it is; YAML without secrets. `settings`: texts for `fields` of the chart, by name, stronger
+    than `values`. `namespace`: "" = the usual one. `delete_definitions`: with `remove`, its CRDs
+    are deleted, too.
     """
 
     component: str
@@ -68,6 +81,7 @@ class ComponentOrder(Json, frozen=True):
     values: str = ""
     namespace: str = ""
     delete_definitions: bool = False
+    settings: dict[str, str] = {}
 
 
 class ComponentCheck(Json, frozen=True):
