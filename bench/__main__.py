@@ -41,6 +41,7 @@ MEASUREMENTS: Final = {
     "leases": ("lease_handover",),
     "quota": ("quota_plan", "quota_look"),
     "recovery": ("recovery",),
+    "replay": ("quota_replay",),
     "quota_cluster": ("quota_admissions", "quota_controller_idle"),
     "scale": ("scale", "scale_simulated"),
     "sharing": ("filter", "scheduler_extender"),

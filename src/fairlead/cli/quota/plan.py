@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.cli.frame.context import Context
 from fairlead.cli.frame.flags import BooleanFlag
+from fairlead.cli.quota.replay import add_replay, check_replay, run_replay
 from fairlead.errors import UserError
 from fairlead.model.quota.tree import ViolationCode
 
@@ -24,8 +25,13 @@ which, which wait and why. Nothing is written.
 some pods. --until-settled simulates plan after plan until nothing is left to do: evicted pods stop,
 and those that a workload owns return as waiting pods (NAME+1); admitted pods run.
 
+--replay plays the pods of the past instead, from the usage ledger in --store: hours of waiting,
+evictions and idle money of each leaf, as they were and as they would have been with the tree of
+--tree, or with more or fewer nodes (--nodes).
+
     fairlead quota plan --tree new.yaml --until-settled
-    fairlead quota plan --add ns=team-a,count=8,nvidia.com/gpu=1,priority=10,gang=8"""
+    fairlead quota plan --add ns=team-a,count=8,nvidia.com/gpu=1,priority=10,gang=8
+    fairlead quota plan --tree new.yaml --replay 30d --store sqlite:///store.sqlite"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action=BooleanFlag,
         help="simulate plan after plan until nothing is left to do",
     )
+    add_replay(parser)
     parser.add_argument("--output", "-o", metavar="FORMAT", default="", help="json or yaml")
 
 
@@ -62,6 +69,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
             f"output format `{args.output}` is not known",
             "`-o json` or `-o yaml`; without `-o` it is a table",
         )
+    check_replay(args)
+    if args.replay:
+        return run_replay(args, context)
     state = _asked_state(args, context)
     violations = [
         each

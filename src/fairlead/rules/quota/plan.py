@@ -60,7 +60,7 @@ from fairlead.rules.quota.node_use import node_uses, promised_by_leaf
 from fairlead.rules.quota.reclaim import Reclaim
 from fairlead.rules.quota.seating.node_victims import NodeVictims
 from fairlead.rules.quota.seating.seats import Seats
-from fairlead.rules.quota.sentences import Sentences
+from fairlead.rules.quota.sentences import NoSentences, Sentences
 from fairlead.rules.quota.tree import Vector
 from fairlead.rules.quota.turns.strict import StrictQueue
 from fairlead.rules.quota.units import Line, Unit, VictimGroup, group_of
@@ -100,10 +100,13 @@ def plan_quota(state: QuotaState) -> QuotaPlan:
     )
 
 
-def plan_account(account: QuotaAccount, now: float) -> Planned:
-    """The plan for what the account holds now. The result is valid until the account changes."""
+def plan_account(account: QuotaAccount, now: float, *, has_text: bool = True) -> Planned:
+    """The plan for what the account holds now. The result is valid until the account changes.
+
+    Not `has_text`: it decides the same, and some of its sentences are empty.
+    """
     account.settle(now)
-    planner = _Planner(account)
+    planner = _Planner(account, Sentences if has_text else NoSentences)
     planner.run()
     return Planned(planner)
 
@@ -209,7 +212,7 @@ class _Planner:
     another claimant on a node, tried once more at the end.
     """
 
-    def __init__(self, account: QuotaAccount) -> None:
+    def __init__(self, account: QuotaAccount, sentences: type[Sentences]) -> None:
         self.account = account
         self.index = account.index
         self.is_by_subtree = account.tree.attributes.get(RECLAIM_SCOPE) == "subtree"
@@ -217,7 +220,7 @@ class _Planner:
         self.reclaim = Reclaim(account, self.vouchers, is_by_subtree=self.is_by_subtree)
         self.seats = Seats(account.rooms, account.seats, account.stopping)
         self.node_victims = NodeVictims(account, self.reclaim, self.seats)
-        self.sentences = Sentences(account, self.reclaim)
+        self.sentences = sentences(account, self.reclaim)
         self.admitted: list[tuple[Unit, bool]] = []
         self.evicted: list[tuple[VictimGroup, Unit | None, str, str]] = []
         self.victims_of: dict[Unit, list[VictimGroup]] = {}

@@ -631,3 +631,31 @@ class Sentences:
 
     def _text(self, k: int, amount: int) -> str:
         return amount_text(self._index.resources[k], amount)
+
+
+class NoSentences(Sentences):
+    """For a caller that reads no text of a plan, such as a replay: what is decided is the same.
+
+    To look for the node that lacks least takes longer than all the rest of a plan.
+    """
+
+    def why_victim(self, group: VictimGroup, unit: Unit, lacking: Sequence[tuple[int, int]]) -> str:
+        return ""
+
+    def drained(self, place: int, k: int) -> str:
+        return ""
+
+    def admitted(self, unit: Unit) -> str:
+        return ""
+
+    def no_fit(self, unit: Unit, rooms: Rooms | None) -> Clauses:
+        return ()
+
+    def kept_from(self, unit: Unit, node: str, claimant: str) -> Clauses:
+        return ()
+
+    def over_cap(self, unit: Unit, resource: str, used: int, cap: int) -> Clauses:
+        return ()
+
+    def over_firm_min(self, unit: Unit, k: int, firm: int) -> Clauses:
+        return ()
