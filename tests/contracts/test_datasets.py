@@ -18,7 +18,11 @@ from tests.contracts.data_objects import FLUID, claim, fluid_controller, with_fl
 from tests.contracts.objects import Object
 from tests.kube.servers import fairlead_answer
 
+from fairlead.model.installation import INSTALLATION_LABEL, SYSTEM_PART
+from fairlead.wire.names import LABEL_OPERATION
+
 WITHOUT = "Fluid is not installed"
+RECORDS = f"labelSelector={LABEL_OPERATION}"
 
 
 def listed(kubeconfig: Path, *words: str) -> tuple[list[dict[str, Any]], str]:
@@ -125,6 +129,18 @@ def node(fluid_world: tuple[ApiClient, Path]) -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def system(fluid_world: tuple[ApiClient, Path]) -> Iterator[str]:
+    """The namespace of an installation, for records of operations."""
+    api, _ = fluid_world
+    name = f"{new_space(api)}-system"
+    meta = {"name": name, "labels": {INSTALLATION_LABEL: SYSTEM_PART}}
+    assert api.post("/api/v1/namespaces", {"metadata": meta}).status == 201
+    yield name
+    api.delete(f"/api/v1/namespaces/{name}")
+    until("it is gone", lambda: api.get(f"/api/v1/namespaces/{name}").status == 404)
+
+
 def test_a_claim_is_accelerated_and_the_end_leaves_it_alone(
     fluid_world: tuple[ApiClient, Path], node: None
 ) -> None:
@@ -211,3 +227,37 @@ def test_the_runtime_that_an_interrupted_end_left_goes_by_the_next_run(
     assert answer.returncode == 0, answer.stderr
     assert answer.stdout.endswith(f"data set {space}/left: done\n")
     assert api.get(f"{place}/left").status == 404
+
+
+def test_an_end_without_waiting_deletes_the_data_set_and_leaves_the_rest(
+    fluid_world: tuple[ApiClient, Path], system: str
+) -> None:
+    """Its finalizer is that of a controller which works later."""
+    api, kubeconfig = fluid_world
+    space = new_space(api)
+    place = f"{FLUID}/namespaces/{space}"
+    meta = {"name": "slow", "finalizers": ["fluid-dataset-controller-finalizer"]}
+    head = {"apiVersion": "data.fluid.io/v1alpha1", "kind": "Dataset", "metadata": meta}
+    made = api.post(f"{place}/datasets", {**head, "spec": {"mounts": [{"mountPoint": "s3://b"}]}})
+    assert made.status == 201, made.message
+    head = {**head, "kind": "AlluxioRuntime", "metadata": {"name": "slow"}}
+    assert api.post(f"{place}/alluxioruntimes", {**head, "spec": {"replicas": 1}}).status == 201
+
+    words = ("dataset", "unaccelerate", "slow", "--wait=0", "-n", space)
+    answer = fairlead_answer(kubeconfig, *words)
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout.endswith(f"data set {space}/slow deleted\n")
+    assert f"more is to be done when Dataset {space}/slow is gone" in answer.stderr
+    assert api.get(f"{place}/datasets/slow").body["metadata"]["deletionTimestamp"]
+    assert api.get(f"{place}/alluxioruntimes/slow").status == 200
+    (record,) = api.get(f"/api/v1/namespaces/{system}/configmaps?{RECORDS}").body["items"]
+    state = json.loads(record["data"]["state"])
+    assert (state["state"], state.get("holder", "")) == ("Running", "")
+
+    free = {"metadata": {"finalizers": []}}
+    assert api.patch(f"{place}/datasets/slow", free, MERGE).status == 200
+    id = record["metadata"]["name"].removeprefix("operation-")
+    answer = fairlead_answer(kubeconfig, "operation", "resume", id)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    for plural in ("datasets", "alluxioruntimes"):
+        assert api.get(f"{place}/{plural}/slow").status == 404
