@@ -127,7 +127,10 @@ class Chance:
                 schedulingGates=[{"name": "example.com/a"}, {"name": "example.com/b"}],
                 terminationGracePeriodSeconds=lambda: self._rng.choice((0, 1, 30, 1 << 33)),
                 affinity=self.affinity,
-                volumes=[{"name": "data", "emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}}],
+                volumes=[
+                    {"name": "data", "emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}},
+                    {"name": "own", "persistentVolumeClaim": {"claimName": "raw-acc"}},
+                ],
                 resources={"limits": {"cpu": "8", "memory": "64Gi"}},
                 priorityClassName="system-node-critical",
             ),
