@@ -20,5 +20,7 @@ def cut_text(text: str, length: int) -> str:
     >>> cut_text("abcdef", 4), cut_text("abcd", 4)
     ('abc…', 'abcd')
     """
+    if len(text) <= length and text.isascii() and "\x00" not in text:
+        return text
     whole = whole_text(text)
     return whole if len(whole) <= length else f"{whole[: length - 1]}…"

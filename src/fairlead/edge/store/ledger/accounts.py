@@ -10,7 +10,7 @@ import msgspec
 from sqlalchemy import Connection, Select, Table, and_, delete, exists, select
 
 from fairlead.edge.store.columns import KEY_LENGTH, NAME_LENGTH
-from fairlead.edge.store.ledger.bulk import Rows, upsert
+from fairlead.edge.store.ledger.bulk import Rows, matching, upsert
 from fairlead.edge.store.ledger_tables import (
     pod_intervals,
     price_classes,
@@ -201,14 +201,19 @@ def _stored(
 def _ids(
     connection: Connection, table: Table, key: list[str], wanted: list[tuple[Any, ...]]
 ) -> dict[tuple[Any, ...], int]:
-    columns = [table.c[each] for each in key]
-    found: dict[tuple[Any, ...], int] = {}
-    for at in range(0, len(wanted), IDS_AT_ONCE):
-        hashes = [each[-1] for each in wanted[at : at + IDS_AT_ONCE]]
-        asked = select(table.c.id, *columns).where(columns[-1].in_(hashes))
-        for id, *values in connection.execute(asked):
-            found[tuple(values)] = id
-    return found
+    columns = ", ".join(f"t.{each}" for each in key)
+    kinds = ", ".join(f"'{kind}'" for kind in OwnerKind)  # the index of owners begins with it
+    more = f" AND t.kind IN ({kinds})" if "kind" in key else ""
+    rows = matching(
+        connection,
+        table.c[key[-1]],
+        (each[-1] for each in wanted),
+        lambda listed, hash: (
+            f"SELECT t.id, {columns} FROM {listed} "
+            f"JOIN {table.name} t ON t.{key[-1]} = {hash}{more}"
+        ),
+    )
+    return {tuple(values): id for id, *values in rows}
 
 
 def accounts_by_id(connection: Connection, ids: Collection[int]) -> dict[int, UsageAccount]:

@@ -7,7 +7,7 @@ wait for its answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -68,6 +68,31 @@ class Rows:
             return part
         names = self.names
         return [dict(zip(names, values, strict=True)) for values in part]
+
+
+def matching(
+    connection: Connection,
+    column: Column[Any],
+    values: Iterable[Any],
+    question: Callable[[str, str], str],
+) -> list[Any]:
+    """The rows of a question about a list of values of a column. `question`: makes the statement
+    from the list as a table, and the name of its value.
+    """
+    engine = connection.dialect.name
+    if engine == SQLITE:
+        statement = question("json_each(?) AS v", "v.value")
+        rows: Iterable[Any] = values
+    else:
+        listed = Rows(engine, [column])
+        statement = question(listed.source, listed[column.name])
+        is_named = engine == POSTGRESQL
+        rows = ({column.name: each} if is_named else [each] for each in values)
+    found: list[Any] = []
+    for part in _parts(rows):
+        document = msgspec.json.encode(part).decode()
+        found += connection.exec_driver_sql(statement, (document,))
+    return found
 
 
 def plain_insert(table: Table, rows: Rows) -> str:
@@ -146,7 +171,7 @@ def _type(engine: str, column: Column[Any]) -> str:
     )
 
 
-def _parts(rows: Iterable[Values]) -> Iterator[list[Values]]:
+def _parts(rows: Iterable[Any]) -> Iterator[list[Any]]:
     following = iter(rows)
     while part := [*islice(following, ROWS_AT_ONCE)]:
         yield part

@@ -31,8 +31,9 @@ def fork_of(started_at: int, ended_at: int) -> int:
     """
     if ended_at >= OPEN:
         return OPEN_FORK
-    first, last = _unit(started_at), _unit(max(started_at, ended_at - 1))
-    shift = max(0, ((first - 1) ^ last).bit_length() - 1)
+    first = _unit(started_at)
+    last = _unit(ended_at - 1) if ended_at > started_at else first
+    shift = ((first - 1) ^ last).bit_length() - 1
     return last >> shift << shift
 
 
@@ -89,7 +90,8 @@ def _unit(time: int) -> int:
     >>> _unit(-5), _unit(65_536), _unit(OPEN) == _LAST
     (1, 2, True)
     """
-    return min(max(time, 0) >> _SHIFT, _LAST - 1) + 1
+    unit = (time >> _SHIFT) + 1
+    return unit if 1 <= unit <= _LAST else min(max(unit, 1), _LAST)
 
 
 def _path(unit: int) -> list[int]:

@@ -63,28 +63,30 @@ def account_of(pod: PodInterval) -> UsageAccount:
     return UsageAccount(pod.by, pod.job, pod.price_class)
 
 
-def pod_values(pod: PodInterval, ids: Ids) -> Values:
+def pod_values(pod: PodInterval, account_id: int) -> Values:
     ended_at, amount = end_of(pod.started_at, pod.ended_at), pod.amount
+    amounts: tuple[int, ...] = (
+        *(amount.gpu, amount.gpu_memory_mib, amount.cpu_milli, amount.memory_mib),
+    )
+    if min(amounts) < 0 or max(amounts) > MOST:
+        amounts = tuple(map(bounded, amounts))
     return (
         uid_text(pod.pod_uid),
         pod.started_at,
         ended_at,
         fork_of(pod.started_at, ended_at),
-        ids.account(account_of(pod)),
+        account_id,
         0,
-        pod.closed_by.value,
+        str(pod.closed_by),
         cut_text(pod.pod, NAME_LENGTH),
         cut_text(pod.node, NAME_LENGTH),
-        bounded(amount.gpu),
-        bounded(amount.gpu_memory_mib),
-        bounded(amount.cpu_milli),
-        bounded(amount.memory_mib),
+        *amounts,
         _cards_text(pod.cards) if pod.cards else "",
     )
 
 
 def bounded(amount: int) -> int:
-    return amount if 0 <= amount <= MOST else min(max(amount, 0), MOST)
+    return min(max(amount, 0), MOST)
 
 
 def integral(amount: int) -> int:

@@ -7,11 +7,10 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Table, and_, case, delete, insert, select, update
 
-from fairlead.edge.store.address import POSTGRESQL, SQLITE
 from fairlead.edge.store.columns import NAME_LENGTH
 from fairlead.edge.store.ledger import rows as as_rows
 from fairlead.edge.store.ledger.accounts import AccountIds, Ids
-from fairlead.edge.store.ledger.bulk import Rows, Values, change, upsert, upsert_joined
+from fairlead.edge.store.ledger.bulk import Rows, Values, change, matching, upsert, upsert_joined
 from fairlead.edge.store.ledger.forks import fork_of
 from fairlead.edge.store.ledger_tables import (
     CLAIM_ID,
@@ -93,13 +92,16 @@ def beat(at: int) -> dict[str, Any]:
 def write(connection: Connection, epoch: int, batch: LedgerBatch, known: AccountIds) -> Ids:
     """All of the batch. What is returned belongs to `known` once the transaction is committed."""
     fence(connection, epoch, beat(batch.at))
+    accounts = [as_rows.account_of(each) for each in batch.pods]
     ids = known.find(
         connection,
-        map(as_rows.account_of, batch.pods),
+        accounts,
         (each.price_class for each in batch.nodes),
         (each.by for each in batch.jobs),
     )
-    _write_pods(connection, batch, ids)
+    account_ids = map(ids.account, accounts)
+    pods = map(as_rows.pod_values, batch.pods, account_ids)
+    _write_pods(connection, batch, pods)
     _write_nodes(connection, batch, ids)
     _write_states(connection, batch)
     jobs = (as_rows.job_values(each, ids) for each in batch.jobs)
@@ -107,9 +109,8 @@ def write(connection: Connection, epoch: int, batch: LedgerBatch, known: Account
     return ids
 
 
-def _write_pods(connection: Connection, batch: LedgerBatch, ids: Ids) -> None:
+def _write_pods(connection: Connection, batch: LedgerBatch, pods: Iterable[Values]) -> None:
     key = ["pod_uid", "started_at"]
-    pods = (as_rows.pod_values(each, ids) for each in batch.pods)
     kept = ("is_later",)
     stored = _put(connection, pod_intervals, as_rows.POD_COLUMNS, key, pods, kept)
     _mark_later(connection, sorted({values[0] for values in stored}))
@@ -206,26 +207,21 @@ def _put_hours(
 
 def _mark_later(connection: Connection, uids: list[str]) -> None:
     """Mark all intervals but the first one of pods that have several."""
-    engine, name = connection.dialect.name, pod_intervals.name
-    rows = Rows(engine, [pod_intervals.c.pod_uid])
-    uid = rows["pod_uid"]
-    if engine == SQLITE:
-        first = f"SELECT MIN(f.started_at) FROM {name} f WHERE f.pod_uid = {uid}"
-        statement = (
-            f"UPDATE {name} SET is_later = 1 "
-            f"WHERE pod_uid = {uid} AND is_later = 0 AND started_at > ({first})"
-        )
-    else:
-        several = (
-            f"(SELECT f.pod_uid, MIN(f.started_at) AS first_at FROM {rows.source} "
-            f"JOIN {name} f ON f.pod_uid = {uid} GROUP BY f.pod_uid HAVING COUNT(*) > 1) AS m"
-        )
-        is_later = (
-            f"{name}.pod_uid = m.pod_uid AND {name}.is_later = 0 AND {name}.started_at > m.first_at"
-        )
-        statement = (
-            f"UPDATE {name} SET is_later = 1 FROM {several} WHERE {is_later}"
-            if engine == POSTGRESQL
-            else f"UPDATE {name} JOIN {several} SET {name}.is_later = 1 WHERE {is_later}"
-        )
-    rows.run(connection, statement, ((each,) for each in uids))
+    columns, name = pod_intervals.c, pod_intervals.name
+    several = matching(
+        connection,
+        columns.pod_uid,
+        uids,
+        lambda listed, uid: (
+            f"SELECT f.pod_uid, MIN(f.started_at), 1 FROM {listed} JOIN {name} f "
+            f"ON f.pod_uid = {uid} GROUP BY f.pod_uid HAVING COUNT(*) > 1"
+        ),
+    )
+    marked = [columns.pod_uid, columns.started_at, columns.is_later]
+    rows = Rows(connection.dialect.name, marked)
+    is_new = f"{name}.started_at > {rows['started_at']} AND {name}.is_later = 0"
+    rows.run(
+        connection,
+        change(pod_intervals, rows, ["pod_uid"], ["is_later"], is_new),
+        map(tuple, several),
+    )
