@@ -13,6 +13,8 @@ import pytest
 from playwright.sync_api import Browser, expect
 from tests.browser.chromium import Window, window
 from tests.browser.layout import SIDEWAYS, settle
+from tests.browser.made_objects import pytorch_job
+from tests.browser.sight import Sight
 from tests.browser.test_layout import cut_texts
 from tests.browser.test_sign_in import check_axe, signed_in, tab_to
 from tests.browser.usage_world import HOURS, ledger_of, usage_console
@@ -291,3 +293,30 @@ def test_a_month_report_is_downloaded(address: str, browser: Browser) -> None:
         assert saved.value.suggested_filename == "usage-2026-01.json"
         report = json.loads(saved.value.path().read_text(encoding="utf-8"))
         assert report["month"] == "2026-01"
+
+
+def test_on_the_laptop_a_deleted_job_stays_in_the_ledger(
+    simulated: Sight, browser: Browser
+) -> None:
+    name = "in-the-ledger"
+    job = f"/jobs/vision/pytorchjob/{name}"
+    with window(browser, simulated.url) as tab:
+        simulated.kubectl.apply([pytorch_job(name)])
+        tab.page.goto(f"{simulated.url}{job}?tab=cost")
+        expect(tab.at("job-cost")).to_be_visible()
+        simulated.kubectl.delete("pytorchjob", name, "-n", "vision")
+        expect(tab.at("job-of-ledger")).to_contain_text("from the ledger")
+        tab.open("/jobs?deleted=yes", "jobs")
+        expect(tab.at("table-jobs")).to_contain_text(name)
+        tab.open("/usage?period=24h&by=job", "usage")
+        expect(tab.at("usage-gpu-hours")).to_have_text(re.compile(r"[0-9]"))
+        tab.at("action-prices").click()
+        expect(tab.at("table-price-classes")).to_be_visible()
+        expect(tab.at("action-add-price")).to_have_count(0)  # nobody is signed in
+        tab.keep("usage-laptop-prices")
+        tab.page.keyboard.press("Escape")
+        tab.keep("usage-laptop")
+        tab.open("/idle", "idle")
+        expect(tab.at("panel-idle-split")).to_be_visible()
+        tab.keep("idle-laptop")
+        assert tab.page.evaluate("document.querySelectorAll('*').length") < DOM_NODES

@@ -188,6 +188,7 @@ async def run_laptop(
                     past,
                     desk=laptop_desk(world, code, store),
                     forms=submit_forms(),
+                    ledger=store.ledger,
                 ).service(sockets.console),
                 loops=(
                     simulation.driver.run(),

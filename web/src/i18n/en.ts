@@ -1848,4 +1848,6 @@ export const en = {
 
 
   "usage.since": "recorded since {at}",
+
+  "prices.without": "none",
 } as const;

@@ -1849,4 +1849,6 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
 
 
   "usage.since": "自 {at} 开始记录",
+
+  "prices.without": "无",
 };

@@ -11,11 +11,15 @@ import { useDialog } from "../../parts/useDialog";
 import type { Column } from "../../table/columns";
 import { DataTable } from "../../table/DataTable";
 import { CsvHead } from "../../table/RowsCsv";
+import { useMayWrite } from "../datasets/useMayWrite";
 import { PriceForm, type PriceStart } from "./PriceForm";
 import { labelsText } from "./words";
 
 const MAX_ROWS = 8;
 const DAY_LETTERS = 10;
+
+/** Begins the form of a price. `null` where nothing can be written: without sign-in. */
+type Start = (start: PriceStart) => void;
 
 /** The list, or in its place the form of a price. */
 export function PricesDialog({ onClose }: { onClose: () => void }) {
@@ -30,6 +34,7 @@ function ListDialog({ onStart, onClose }: { onStart: (start: PriceStart) => void
   const id = useId();
   const dialog = useDialog(true);
   const asked = usePrices();
+  const mayWrite = useMayWrite();
   return (
     <dialog className="sheet form-sheet" ref={dialog} onClose={onClose} aria-labelledby={id} data-testid="prices">
       <header>
@@ -41,20 +46,22 @@ function ListDialog({ onStart, onClose }: { onStart: (start: PriceStart) => void
       <div className="write-dialog">
         <p className="dim">{t("prices.why")}</p>
         <Answered asked={asked} bones={<Bones lines={6} />}>
-          {(answer) => <Lists answer={answer} onStart={onStart} />}
+          {(answer) => <Lists answer={answer} onStart={mayWrite ? onStart : null} />}
         </Answered>
         <div className="form-acts">
           <Button onClick={onClose}>{t("action.close")}</Button>
-          <Button type="primary" onClick={() => onStart({ isEnd: false, matcher: {} })} data-testid="action-add-price">
-            {t("prices.add")}
-          </Button>
+          {mayWrite && (
+            <Button type="primary" onClick={() => onStart({ isEnd: false, matcher: {} })} data-testid="action-add-price">
+              {t("prices.add")}
+            </Button>
+          )}
         </div>
       </div>
     </dialog>
   );
 }
 
-function Lists({ answer, onStart }: { answer: PriceList; onStart: (start: PriceStart) => void }) {
+function Lists({ answer, onStart }: { answer: PriceList; onStart: Start | null }) {
   const { t } = useWords();
   const columns = useMemo(() => priceColumns(t, onStart), [t, onStart]);
   const classes = useMemo(() => classColumns(t, onStart), [t, onStart]);
@@ -85,7 +92,7 @@ function Lists({ answer, onStart }: { answer: PriceList; onStart: (start: PriceS
 /** `2026-11-01` of a time that is the beginning of a billing day is not the day of UTC: the server's text has the zone's own. */
 const dayText = (text: string): string => text.slice(0, DAY_LETTERS);
 
-function priceColumns(t: Words["t"], onStart: (start: PriceStart) => void): Column<PriceRow>[] {
+function priceColumns(t: Words["t"], onStart: Start | null): Column<PriceRow>[] {
   const state = (row: PriceRow) => t(row.ended ? "prices.isEnd" : row.inForce ? "prices.inForce" : "prices.notInForce");
   return [
     { key: "matcher", head: t("prices.nodes"), width: 190, mono: true, fixed: true, unsortable: true, title: (row) => labelsText(row.matcher, t), cell: (row) => labelsText(row.matcher, t) },
@@ -101,7 +108,7 @@ function priceColumns(t: Words["t"], onStart: (start: PriceStart) => void): Colu
       width: 54,
       unsortable: true,
       cell: (row) =>
-        row.ended ? (
+        row.ended || onStart === null ? (
           ""
         ) : (
           <button type="button" className="link" onClick={() => onStart({ isEnd: true, matcher: row.matcher })} aria-label={t("prices.endOf", { nodes: labelsText(row.matcher, t) })}>
@@ -112,7 +119,7 @@ function priceColumns(t: Words["t"], onStart: (start: PriceStart) => void): Colu
   ];
 }
 
-function classColumns(t: Words["t"], onStart: (start: PriceStart) => void): Column<PriceClassRow>[] {
+function classColumns(t: Words["t"], onStart: Start | null): Column<PriceClassRow>[] {
   return [
     { key: "labels", head: t("prices.labels"), width: 300, mono: true, fixed: true, unsortable: true, title: (row) => labelsText(row.labels, t), cell: (row) => labelsText(row.labels, t) },
     { key: "gpus", head: t("prices.gpus"), width: 60, number: true, unsortable: true, cell: (row) => gpus(row.gpus) },
@@ -125,12 +132,12 @@ function classColumns(t: Words["t"], onStart: (start: PriceStart) => void): Colu
       width: 90,
       unsortable: true,
       cell: (row) =>
-        row.price === null ? (
+        row.price === null && onStart !== null ? (
           <button type="button" className="link" onClick={() => onStart({ isEnd: false, matcher: row.labels })}>
             {t("prices.addFor")}
           </button>
         ) : (
-          `#${row.price}`
+          row.price === null ? t("prices.without") : `#${row.price}`
         ),
     },
   ];
