@@ -312,7 +312,7 @@ def test_on_the_laptop_a_deleted_job_stays_in_the_ledger(
         expect(tab.at("usage-gpu-hours")).to_have_text(re.compile(r"[0-9]"))
         tab.at("action-prices").click()
         expect(tab.at("table-price-classes")).to_be_visible()
-        expect(tab.at("action-add-price")).to_have_count(0)  # nobody is signed in
+        expect(tab.at("action-add-price")).to_have_count(0)
         tab.keep("usage-laptop-prices")
         tab.page.keyboard.press("Escape")
         tab.keep("usage-laptop")

@@ -12,7 +12,7 @@ export function SplitBar({ of, label, isSmall = false }: { of: GpuMoney; label: 
   return (
     <div className={isSmall ? "split small" : "split"} role="img" aria-label={`${label}: ${words}`} title={words}>
       {parts.map(({ part, hours }) => (
-        <i key={part} className={`split-${part}`} style={{ flexGrow: hours }} />
+        <i key={part} className={`split-${part}`} style={{ flexGrow: share(hours, of.gpuHours) ?? 0 }} />
       ))}
     </div>
   );
