@@ -57,7 +57,7 @@ from fairlead.model.jobs.data_details import DataReasons, DataSetFacts
 from fairlead.model.jobs.datasets import FoundData
 from fairlead.model.jobs.job import Job
 from fairlead.model.jobs.serving import ServingObjects
-from fairlead.model.operations.component import Component
+from fairlead.model.operations.component import Component, ComponentRow
 from fairlead.model.operations.operation import HelmRelease, HelmStep, Operation
 from fairlead.model.people.actions import PeopleAction
 from fairlead.model.people.external import ExternalIdentity, OidcRequest
@@ -409,6 +409,10 @@ class ComponentQuestions(Protocol):
 
     def plan_facts(self, wanted: WantedComponent) -> PlanFacts:
         """What a plan is made from; nothing is written."""
+        ...
+
+    def links(self, row: ComponentRow, objects: Sequence[ObjectRef]) -> tuple[str, ...] | Unread:
+        """Addresses of the component's pages, by its Ingresses. `objects`: of its inventory."""
         ...
 
     def sharing_pods(self) -> tuple[str, ...] | Unread:

@@ -29,7 +29,7 @@ from fairlead.model.installed.component_facts import (
 )
 from fairlead.model.installed.finding import Finding, State
 from fairlead.model.installed.planned_installation import PlannedInstallation
-from fairlead.model.operations.component import Component
+from fairlead.model.operations.component import Component, ComponentRow
 from fairlead.model.operations.operation import (
     AfterStep,
     ApplyStep,
@@ -82,6 +82,9 @@ class StillComponents:
 
     def found(self, targets: Sequence[ObjectRef]) -> list[Manifest | None]:
         return [None for _ in targets]
+
+    def links(self, row: ComponentRow, objects: Sequence[ObjectRef]) -> tuple[str, ...]:
+        return (f"https://{row.id}.example/",)
 
     def sharing_pods(self) -> tuple[str, ...]:
         return self.sharing
@@ -190,6 +193,10 @@ async def test_the_list_has_every_component_in_the_order_of_the_groups(tmp_path:
         assert body["facets"]["group"][0] == "Scheduling"
         _, body = await send("anna", "GET", "/components?group=Workflow")
         assert [row["id"] for row in body["items"]] == ["training-operator", "mpi-operator"]
+        _, body = await send("anna", "GET", "/components/kueue")
+        assert body["links"] == ["https://kueue.example/"]
+        _, body = await send("anna", "GET", "/components/mpi-operator")
+        assert body["links"] == []
 
 
 async def test_a_researcher_gets_nothing_of_it(tmp_path: Any) -> None:

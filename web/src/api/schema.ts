@@ -201,7 +201,7 @@ export interface ComponentCheck {
   mend: string
 }
 
-/** `values`: YAML of the last deployment, "" = none. `objects`: what the inventory lists, or the workloads of a part or of a Helm release. `history`: its operations, the newest first. */
+/** `values`: YAML of the last deployment, "" = none. `objects`: what the inventory lists, or the workloads of a part or of a Helm release. `history`: its operations, the newest first. `links`: addresses of its pages (Grafana), as its Ingresses name them. */
 export interface ComponentDetail {
   generatedAt: string
   stale: boolean
@@ -211,6 +211,7 @@ export interface ComponentDetail {
   values: string
   objects: Array<ComponentObject>
   history: Array<ListedOperation>
+  links: Array<string>
 }
 
 /** A value of a chart that administrators change most. `type`: `text`, `number`, `boolean`, `list` or `mapping` (both in YAML). */

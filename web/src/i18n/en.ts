@@ -1629,7 +1629,7 @@ export const en = {
   "components.do.keep": "keep",
   "components.objects": "{n} {n:object|objects}",
   "components.history": "Operations",
-  "components.partWhy": "It is a part of Fairlead’s installation. This page does not write parts: a command does, with an administrator’s own rights.",
+  "components.partWhy": "It is a part of Fairlead’s installation. There is none here that this page may change, so a command writes it, with an administrator’s own rights.",
   "components.tick": "Select",
   "components.tickOf": "Select {id}",
   "components.deployTicked": "Deploy {n} {n:component|components}",

@@ -1630,7 +1630,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "components.do.keep": "保留",
   "components.objects": "{n} 个对象",
   "components.history": "操作记录",
-  "components.partWhy": "它是 Fairlead 安装的一部分。本页面不写入安装的组成部分，请由管理员用自己的权限运行命令。",
+  "components.partWhy": "它是 Fairlead 安装的一部分。这里没有本页面可以修改的安装，请由管理员用自己的权限运行命令。",
   "components.tick": "选择",
   "components.tickOf": "选择 {id}",
   "components.deployTicked": "部署 {n} 个组件",

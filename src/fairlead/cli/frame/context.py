@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fairlead.model.jobs.datasets import FoundClaims, FoundData
     from fairlead.model.jobs.job import Job
     from fairlead.model.jobs.serving import FoundServings, Serving
-    from fairlead.model.operations.component import Component
+    from fairlead.model.operations.component import Component, ComponentRow
     from fairlead.model.operations.operation import HelmStep, Operation
     from fairlead.model.people.record import Credential, KeptToken, PeopleRecord, ServerAddress
     from fairlead.model.people.rows import User, UserGroup
@@ -338,6 +338,10 @@ class ClusterComponents(Protocol):
 
     def plan_facts(self, wanted: WantedComponent) -> PlanFacts:
         """What a plan is made from; nothing is written."""
+        ...
+
+    def links(self, row: ComponentRow, objects: Sequence[ObjectRef]) -> tuple[str, ...] | Unread:
+        """See `ports.ComponentQuestions`."""
         ...
 
     def sharing_pods(self) -> tuple[str, ...] | Unread:

@@ -30,10 +30,11 @@ from fairlead.model.installed.component_facts import (
 )
 from fairlead.model.installed.facts import Unread
 from fairlead.model.operations.apply_set import component_inventory_ref
-from fairlead.model.operations.component import Component, ComponentInventory
+from fairlead.model.operations.component import Component, ComponentInventory, ComponentRow
 from fairlead.model.operations.operation import HelmRelease, HelmStep
 from fairlead.model.resources import GPU_MEMORY
 from fairlead.wire.components.inventory import parse_component_inventory
+from fairlead.wire.components.links import page_links
 from fairlead.wire.components.seen import WORKLOAD_KINDS, workload_form
 from fairlead.wire.data.stand_in import FLUID_VERSION, stand_in_objects
 from fairlead.wire.installation.inventory import COMPLETE
@@ -107,6 +108,14 @@ class ComponentQuery:
     def plan_facts(self, wanted: WantedComponent) -> PlanFacts:
         """See `PlanReading.facts`."""
         return self._plans.facts(wanted)
+
+    def links(self, row: ComponentRow, objects: Sequence[ObjectRef]) -> tuple[str, ...] | Unread:
+        """See `ports.ComponentQuestions`."""
+        names = [each.name for each in objects if each.kind == "Ingress"]
+        if not names and not row.release:
+            return ()
+        kind = ObjectRef("networking.k8s.io/v1", "Ingress", "", row.namespace)
+        return _asked(lambda: tuple(page_links(self._target.members(kind, ""), names, row.release)))
 
     def sharing_pods(self) -> tuple[str, ...] | Unread:
         """See `ports.ComponentQuestions`."""

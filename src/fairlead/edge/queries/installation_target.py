@@ -128,13 +128,14 @@ class KubeInstallationTarget:
         return [] if resource is None else self._list(resource, None, kind)
 
     def members(self, kind: ObjectRef, selector: str) -> list[Manifest]:
-        """All objects of the kind with these labels, in its namespace; none if the cluster does not
-        serve it.
+        """All objects of the kind with these labels ("" = any), in its namespace; none if the
+        cluster does not serve it.
         """
         resource = self._find(kind)
         if resource is None:
             return []
-        return self._list(resource, kind.namespace or None, kind, labelSelector=selector)
+        query = {"labelSelector": selector} if selector else {}
+        return self._list(resource, kind.namespace or None, kind, **query)
 
     def ending_objects(self, namespace: str) -> list[Manifest]:
         served = [

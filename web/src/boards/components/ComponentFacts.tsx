@@ -99,8 +99,19 @@ function More({ id }: { id: string }) {
   const asked = useComponent(id);
   return (
     <Answered asked={asked} bones={<Bones lines={4} />}>
-      {({ values, objects, history }) => (
+      {({ values, objects, history, links }) => (
         <>
+          {links.length > 0 && (
+            <ul className="plain" data-testid="component-links">
+              {links.map((each) => (
+                <li key={each}>
+                  <a href={each} target="_blank" rel="noopener noreferrer">
+                    {shown(each)}
+                  </a>
+                </li>
+              ))}
+            </ul>
+          )}
           {values && (
             <details>
               <summary>{t("components.values")}</summary>

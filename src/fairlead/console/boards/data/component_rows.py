@@ -100,21 +100,25 @@ def component_detail(
     facts: ComponentFacts,
     operations: Iterable[Operation],
     envelope: tuple[str, bool, str, list[Warning]],
+    links: Sequence[str] = (),
 ) -> ComponentDetail:
-    """`operations`: all that the reader may see, the newest first."""
+    """`operations`: all that the reader may see, the newest first. `links`: of its pages."""
     own = [each for each in operations if row.id in component_ids(each.subject)]
     return ComponentDetail(
         *envelope,
         row=component_list_row(row, facts),
         values=_values(row, facts, own) if is_installed(row) else "",
         objects=[
-            ComponentObject(each.kind, each.namespace, each.name) for each in _objects(row, facts)
+            ComponentObject(each.kind, each.namespace, each.name)
+            for each in component_objects(row, facts)
         ],
         history=[operation_row(each) for each in own],
+        links=list(links),
     )
 
 
-def _objects(row: ComponentRow, facts: ComponentFacts) -> list[ObjectRef]:
+def component_objects(row: ComponentRow, facts: ComponentFacts) -> list[ObjectRef]:
+    """What the inventory lists, or the workloads of a part or of a Helm release."""
     component = component_of(row.id)
     if not isinstance(facts.inventories, Unread):
         for each in facts.inventories:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 
 from starlette.requests import Request
@@ -9,6 +10,7 @@ from starlette.responses import Response
 
 from fairlead.console.boards.data.component_rows import (
     component_detail,
+    component_objects,
     component_row_set,
     components_sentence,
 )
@@ -35,8 +37,9 @@ from fairlead.console.pages.writing.preview import decoded
 from fairlead.errors import OutsideError
 from fairlead.model.installed.component_facts import ComponentFacts
 from fairlead.model.installed.facts import Unread
+from fairlead.model.operations.component import ComponentRow
 from fairlead.model.operations.operation import Operation
-from fairlead.rules.components.state import component_rows, with_operations
+from fairlead.rules.components.state import component_rows, is_installed, with_operations
 
 _Envelope = tuple[str, bool, str, list[Warning]]
 
@@ -59,7 +62,19 @@ async def component(console: Console, request: Request, endpoint: Endpoint) -> R
     subject = subject_of(request)
     by = subject.user or subject.name
     seen = [each for each in operations if is_seen(each, by)]
-    return json_answer(request, component_detail(row, facts, seen, _envelope(console, warnings)))
+    links = await _links(console, row, facts) if is_installed(row) else ()
+    detail = component_detail(row, facts, seen, _envelope(console, warnings), links)
+    return json_answer(request, detail)
+
+
+async def _links(console: Console, row: ComponentRow, facts: ComponentFacts) -> tuple[str, ...]:
+    """None if they cannot be read: they are only a way to a page."""
+    questions = read_components(console).questions()
+    try:
+        found = await asyncio.to_thread(questions.links, row, component_objects(row, facts))
+    except OutsideError:
+        return ()
+    return () if isinstance(found, Unread) else found
 
 
 async def store_check(console: Console, request: Request, endpoint: Endpoint) -> Response:

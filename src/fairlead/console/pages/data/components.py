@@ -56,13 +56,15 @@ class ComponentObject(Json, frozen=True):
 
 class ComponentDetail(Envelope, frozen=True):
     """`values`: YAML of the last deployment, "" = none. `objects`: what the inventory lists, or the
-    workloads of a part or of a Helm release. `history`: its operations, the newest first.
+    workloads of a part or of a Helm release. `history`: its operations, the newest first. `links`:
+    addresses of its pages (Grafana), as its Ingresses name them.
     """
 
     row: ComponentListRow
     values: str
     objects: list[ComponentObject]
     history: list[ListedOperation]
+    links: list[str]
 
 
 class ComponentOrder(Json, frozen=True):
