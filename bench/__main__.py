@@ -22,6 +22,7 @@ MEASUREMENTS: Final = {
     "servers": ("api_server",),
     "store": ("store",),
     "ledger": ("ledger_write", "ledger_sums", "ledger_past", "ledger_claim"),
+    "usage_recorder": ("usage_recorder",),
     "console": ("console_boards", "console_while_moving", "log_follow"),
     "pictures": ("pictures", "researchers"),
     "datasets": ("datasets",),

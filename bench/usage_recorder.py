@@ -87,9 +87,9 @@ def timed(name: str, work: Iterable[object]) -> float:
     return took
 
 
-def main() -> None:
+def measure_usage_recorder() -> None:
     """The usage recorder's decider over many pods: its first list, quiet time, and a bind."""
-    parser = options(main)
+    parser = options(measure_usage_recorder)
     parser.add_argument("--pods", type=int, default=50_000)
     parser.add_argument("--minutes", type=int, default=65, help="quiet time")
     chosen = parser.parse_args()
@@ -149,7 +149,3 @@ def main() -> None:
 
 def _at(gpus: list[GpuReading], now: float) -> list[GpuReading]:
     return [replace(each, read_at=now) for each in gpus]
-
-
-if __name__ == "__main__":
-    main()

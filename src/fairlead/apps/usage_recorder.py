@@ -66,6 +66,7 @@ PACE: Final = ControllerPace(coalesce_seconds=0.5, full_look_seconds=1.0, width=
 """A pod is stored within two seconds of its bind, so changes gather for half a second only. A look
 without changes costs nothing, and a write that failed is repeated by one.
 """
+NOT_CLAIMED: Final = "the usage ledger is not claimed yet"
 LAST_WRITE_SECONDS: Final = 5.0
 _log = logging.getLogger(__name__)
 
@@ -118,7 +119,9 @@ class UsageRecorderProcess:
 
     @property
     def unready(self) -> str:
-        return self._controller.unready or (self._trouble if self.leader.is_held else "")
+        if (waits := self._controller.unready) or not self.leader.is_held:
+            return waits
+        return self._trouble or ("" if self.recorder.is_claimed else NOT_CLAIMED)
 
     def service(self, sock: socket) -> ServedApp:
         """This recorder as a server on a bound socket: probes and metrics."""

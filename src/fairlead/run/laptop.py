@@ -52,18 +52,16 @@ from fairlead.errors import UserError
 from fairlead.ports import Ports
 from fairlead.rules.metrics.over_grant import over_grant_families
 from fairlead.rules.people.sign_in import KEY_BYTES
-from fairlead.run.hooks.ledger_queue import FlushedTime
 from fairlead.run.hooks.world_people import give_rights
 from fairlead.run.hooks.world_usage import WorldUsage, record_world
 from fairlead.run.invocation import new_code_line, url_of
 from fairlead.run.laptop_files import LaptopFiles
 from fairlead.run.laptop_life import begin_life, interruptible, requested_world
-from fairlead.run.simulation import connection_to_laptop
+from fairlead.run.simulation import Simulation, connection_to_laptop
 from fairlead.run.wiring import installation_plans, operation_records, submit_forms
 from fairlead.wire.metrics.gpu_readings import NATIVE_METRICS
 from fairlead.wire.text.tabwriter import render_rows
 from fairlead_sim.api.server import ApiServer
-from fairlead_sim.world.world import World
 
 if TYPE_CHECKING:
     from fairlead.edge.store.sql_store import SqlStore
@@ -117,7 +115,7 @@ async def run_laptop(
         async with (
             KubeApi(connection_to_laptop(api_url, credentials)) as api,
             laptop_store(args) as store,
-            recorded_world(simulation.world, store) as usage,
+            recorded_world(simulation, store) as usage,
         ):
             cluster = KubeCluster(api, simulation)
             exported = exporter_settings(is_large=simulation.is_large)
@@ -136,7 +134,7 @@ async def run_laptop(
                 simulation,
                 is_simulated=True,
                 name=life.origin,
-                timekeeper=FlushedTime(simulation.driver, usage.queue),
+                timekeeper=simulation.driver if usage is None else usage.time(simulation.driver),
                 job_files=KubeJobFiles(api),
                 servings=KubeServings(api),
                 data=KubeDataQuestions(api.connection, simulation.now),
@@ -195,7 +193,7 @@ async def run_laptop(
                     cluster.run(),
                     people,
                     reading,
-                    usage.queue.run(),
+                    *(() if usage is None else (usage.queue.run(),)),
                     *life.loops(),
                 ),
                 on_ready=lambda: announce(sockets, files, moved, messages, stdout, code),
@@ -208,9 +206,16 @@ async def run_laptop(
 
 
 @asynccontextmanager
-async def recorded_world(world: World, store: SqlStore) -> AsyncIterator[WorldUsage]:
-    """Usage is recorded in the laptop's store, from the start to the end."""
-    usage = await record_world(world, store.ledger, "laptop")
+async def recorded_world(
+    simulation: Simulation, store: SqlStore
+) -> AsyncIterator[WorldUsage | None]:
+    """Usage is recorded in the laptop's store, from the start to the end; None for a large world,
+    whose objects and cards take too long to read in the process that also serves them.
+    """
+    if simulation.is_large:
+        yield None
+        return
+    usage = await record_world(simulation.world, store.ledger, "laptop")
     try:
         yield usage
     finally:

@@ -33,10 +33,10 @@ from fairlead.model.sharing import Withheld
 from fairlead.model.snapshot import GPU_WITHHELD
 from fairlead.model.usage.actions import ClaimLedger, UsageAction
 from fairlead.model.usage.ledger import LedgerBounds, LedgerClaim
-from fairlead.ports import UsageLedger
+from fairlead.ports import Timekeeper, UsageLedger
 from fairlead.rules.usage.days import day_bounds, time_zone
 from fairlead.rules.usage.recording.recorder import Days, UsageRecorder
-from fairlead.run.hooks.ledger_queue import LedgerQueue
+from fairlead.run.hooks.ledger_queue import FlushedTime, LedgerQueue
 from fairlead.run.hooks.simulated_controller import COALESCE_SECONDS, carry_out
 from fairlead.settings import USAGE_READING_SECONDS
 from fairlead.wire.gpus.topology import WireConfigMap, parse_withheld_map
@@ -150,6 +150,10 @@ class WorldUsage:
         samples = self._world.devices.sample(is_brief=True)
         self.recorder.readings([reading_of(each, now) for each in samples], now)
         self._world.timers.at(now + USAGE_READING_SECONDS, self._read)
+
+    def time(self, keeper: Timekeeper) -> FlushedTime:
+        """The world's time, whose runs end when the ledger has all of them."""
+        return FlushedTime(keeper, self.queue)
 
     async def end(self) -> None:
         """Store what is left, and the hour so far. A store that does not answer keeps nothing."""

@@ -122,7 +122,6 @@ class UsageRecorder:
         self._doubt: int | None = None
         self._is_first = False
         self._is_looking = False
-        self._is_ending = False
         self._now = 0
         self._under_way: UsageAction | None = None
         self._failures = 0
@@ -290,10 +289,9 @@ class UsageRecorder:
 
     def finish(self, now: float) -> tuple[WriteLedger, ...]:
         """The last writes of a recorder that ends in order: the rows of the hour so far, too."""
-        if not self.is_claimed or not self.is_rebuilt or self._doubt is not None:
+        if not self.is_claimed or not self.is_rebuilt:
             return ()
         at = milliseconds(now)
-        self._is_ending = True
         for _ in self._reconcile(at):
             pass
         self._put_hours(at, at + HOUR)
