@@ -134,7 +134,8 @@ def test_rows_are_what_the_api_server_showed(
             wait_until("all is seen", lambda: server.metrics().value(figure) <= held - 2)
         found = rows(store)
         for name, row in found.items():
-            assert row.started_at == bound_at(shown[name]), name
+            # The stamp has whole seconds, and the class of a new node changes when KWOK plays it.
+            assert 0 <= row.started_at - bound_at(shown[name]) < 1000, name
             assert row.node == shown[name]["spec"]["nodeName"]
             assert row.amount.gpu == (1 + int(name[1:]) % 2) * GPU
             assert (row.amount.cpu_milli, row.amount.memory_mib) == (100, 64)

@@ -465,6 +465,7 @@ def test_a_kept_world_goes_on_after_a_kill_under_the_same_kubeconfig(tmp_path: P
     assert f"info: the world of scenario empty in `{kept[1]}` goes on" in second.output()
     second.end()
     assert second.process.returncode == 0, second.output()
-    assert [path.name for path in (tmp_path / "state").iterdir()] == ["world.sqlite"]
+    names = {path.name for path in (tmp_path / "state").iterdir()}
+    assert names == {"world.sqlite", *(f"store.sqlite{part}" for part in ("", ".lock", ".console"))}
     assert not list(laptop_home({"HOME": str(second.home)}).iterdir())
     second.close()
