@@ -127,6 +127,8 @@ def test_rows_are_what_the_api_server_showed(
         with recorder(kubeconfig, store, tmp_path / "1.log") as server:
             cluster.admin.create([pod(f"p{n}", namespace=SPACE, gpus=1 + n % 2) for n in range(8)])
             shown = running_pods(cluster, 8)
+            last = max(map(bound_at, shown.values())) / 1000
+            wait_until("the second of the last bind is over", lambda: time.time() > last + 2)
             ended = {name: finish(cluster, name) for name in ("p0", "p1")}
             gone = {name: delete(cluster, name) for name in ("p2", "p3")}
             figure = "fairlead_usage_recorder_open_intervals"
