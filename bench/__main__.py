@@ -21,6 +21,7 @@ MEASUREMENTS: Final = {
     "commands": ("cli_start", "submit", "list_jobs", "top_node", "api_forms"),
     "servers": ("api_server",),
     "store": ("store",),
+    "past": ("past_map",),
     "ledger": ("ledger_write", "ledger_sums", "ledger_past", "ledger_claim"),
     "usage_recorder": ("usage_recorder",),
     "console": ("console_boards", "console_while_moving", "log_follow"),

@@ -18,6 +18,7 @@ def kept_rows(snapshot: ClusterSnapshot) -> Iterator[tuple[StateKind, str, str, 
 
     Objects of hand-made snapshots may have no uid.
     """
+    jobs = {job.uid for job in snapshot.jobs}  # they are workloads, too
     cards = kept_cards(snapshot.gpus).values()
     withheld = (Withheld(name, frozenset(found)) for name, found in snapshot.withheld.items())
     of_kinds: tuple[tuple[StateKind, Any], ...] = (
@@ -25,7 +26,7 @@ def kept_rows(snapshot: ClusterSnapshot) -> Iterator[tuple[StateKind, str, str, 
         (StateKind.POD, snapshot.pods),
         (StateKind.JOB, snapshot.jobs),
         (StateKind.TREE, (snapshot.quota_tree,) if snapshot.quota_tree else ()),
-        (StateKind.WORKLOAD, snapshot.workloads),
+        (StateKind.WORKLOAD, [each for each in snapshot.workloads if each.uid not in jobs]),
         (StateKind.BUDGET, snapshot.budgets),
         (StateKind.NAMESPACE, snapshot.namespaces),
         (StateKind.CARDS, cards),

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from fairlead.kinds.parts.kind import source_of
 from fairlead.kinds.registry import KINDS
+from fairlead.kinds.workloads import workload_of
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.usage.ledger import KeptState, StateKind
 from fairlead.ports import LedgerReading
@@ -56,6 +57,12 @@ async def read_past(ledger: LedgerReading, moment: PastMoment, gap: str) -> Past
 def snapshot_of(states: Iterable[KeptState], shown: int, gap: str = "") -> ClusterSnapshot:
     """The snapshot of these states, which are all of the moment `shown` (milliseconds UTC)."""
     rows = rows_of(states)
-    types = {job.type for job in rows.get(StateKind.JOB, ())}
+    jobs = rows.get(StateKind.JOB, [])
+    types = {job.type for job in jobs}
+    if StateKind.TREE in rows:
+        # As on a living cluster: a job is an owner of pods, and is not kept twice.
+        workloads = rows.setdefault(StateKind.WORKLOAD, [])
+        known = {each.uid for each in workloads}
+        workloads += [workload_of(job) for job in jobs if job.uid not in known]
     sources = sorted({_SOURCES[type_] for type_ in types if type_ in _SOURCES})
     return past_snapshot(rows, shown, sources, gap)
