@@ -6,7 +6,7 @@ import asyncio
 import statistics
 import tempfile
 import time
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Final
 
@@ -74,4 +74,4 @@ def _parts(began: float, found: tuple[KeptState, ...], at: int) -> list[float]:
     times.append(time.perf_counter())
     pack(board.gpu_map)
     times.append(time.perf_counter())
-    return [(end - start) * 1000 for start, end in zip(times, times[1:], strict=False)]
+    return [(end - start) * 1000 for start, end in pairwise(times)]
