@@ -109,7 +109,8 @@ describe("rows of usage", () => {
     expect(heads("CNY")).toEqual(expect.arrayContaining(["cost", "listCost", "savedPercent"]));
   });
   it("have a command that prints the same", () => {
-    expect(tableCommands("usage", query("by=leaf&month=2026-11"))).toEqual(["fairlead usage --by=leaf --period=month=2026-11"]);
+    expect(tableCommands("usage", query("by=leaf&month=2026-11"))).toEqual(["fairlead usage --by=leaf --month=2026-11"]);
+    expect(tableCommands("usage", query("by=user&from=2026-11-01T00:00:00Z&to=2026-11-05T00:00:00Z"))).toEqual(["fairlead usage --by=user --from=2026-11-01T00:00:00Z --to=2026-11-05T00:00:00Z"]);
     expect(tableCommands("idle", query("period=7d"))).toEqual(["fairlead idle --period=7d"]);
   });
 });

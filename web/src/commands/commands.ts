@@ -42,13 +42,11 @@ const only = (params: URLSearchParams, name: string): string | null => {
 };
 
 /** The period of a command about the ledger. */
-function periodFlag(params: URLSearchParams): string | null {
-  const [month, from, to] = ["month", "from", "to"].map((key) => only(params, key));
-  if (month) return `--period=${quoted(`month=${month}`)}`;
-  if (from && to) return `--period=${quoted(`${from}/${to}`)}`;
-  const period = only(params, "period");
-  return period && `--period=${quoted(period)}`;
-}
+const periodFlags = (params: URLSearchParams): readonly (string | null)[] =>
+  ["period", "month", "from", "to"].map((name) => {
+    const value = only(params, name);
+    return value && `--${name}=${quoted(value)}`;
+  });
 
 /** The address of the API that gives these very rows. */
 export function apiCommand(origin: string, path: string, params: URLSearchParams): string {
@@ -122,9 +120,9 @@ export function tableCommands(table: CommandTable, params: URLSearchParams): rea
     case "userGroups":
       return ["fairlead group list"];
     case "usage":
-      return [line("fairlead usage", only(params, "by") && `--by=${quoted(only(params, "by") ?? "")}`, periodFlag(params))];
+      return [line("fairlead usage", only(params, "by") && `--by=${quoted(only(params, "by") ?? "")}`, ...periodFlags(params))];
     case "idle":
-      return [line("fairlead idle", periodFlag(params))];
+      return [line("fairlead idle", ...periodFlags(params))];
     case "prices":
       return ["fairlead prices list"];
     case "waiting":
