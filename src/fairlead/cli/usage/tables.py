@@ -103,10 +103,10 @@ def warn(context: Context, warnings: Iterable[Warning]) -> None:
 
 def amount(value: float | None) -> str:
     """
-    >>> amount(None), amount(2.0), amount(1.234)
-    ('-', '2', '1.23')
+    >>> amount(None), amount(2.0), amount(1.234), amount(0.001)
+    ('-', '2', '1.23', '0')
     """
-    return NOTHING if value is None else str(number(value))
+    return NOTHING if value is None else str(number(round(value, 2)))
 
 
 def percent(value: float | None) -> str:

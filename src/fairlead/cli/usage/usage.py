@@ -55,7 +55,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     ]
     rows.append(("TOTAL", *(("", "") if is_job else ()), *figure_cells(answer.totals)))
     print_table(context, heads, rows)
-    for each in answer.unpriced:
+    for each in answer.unpriced if answer.currency else ():
         labels = ",".join(f"{key}={value}" for key, value in each.labels.items()) or "no labels"
         context.messages.warn(f"{each.node_hours:g} node-hours without a price: {labels}")
     return 0

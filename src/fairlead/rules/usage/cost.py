@@ -6,8 +6,9 @@ a node never cost more than the node. Specification: docs/spec/usage.md#cost.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from fractions import Fraction
+from math import lcm
 from operator import add
 from typing import Final, NamedTuple, TypeVar
 
@@ -118,43 +119,97 @@ def totals(
     """By key, in the order of first appearance. No sum crosses the beginning of a billing day, so
     that each has one price.
     """
-    parts: dict[tuple[Key, PriceClass, Price | None], list[int]] = {}
+    rates, found = _Rates(book), dict[Key, _Added]()
     for each in sums:
-        place = key(each), each.price_class, book.at(each.price_class, each.day)
-        found = parts.get(place)
-        if found is None:
-            found = parts[place] = [0] * 8
-        _add(found, each.integral, each.pods)
-    found_by_key: dict[Key, list[tuple[PriceClass, Price | None, list[int]]]] = {}
-    for (owner, price_class, price), numbers in parts.items():
-        found_by_key.setdefault(owner, []).append((price_class, price, numbers))
-    return {owner: _total(found) for owner, found in found_by_key.items()}
+        owner = key(each)
+        added = found.get(owner)
+        if added is None:
+            added = found[owner] = _Added()
+        added.add(each, rates.of(each.price_class, each.day))
+    return {owner: added.total for owner, added in found.items()}
 
 
-def _add(numbers: list[int], integral: UsageIntegral, pods: int) -> None:
-    """In place: there may be a hundred thousand sums."""
-    numbers[0] += integral.gpu
-    numbers[1] += integral.gpu_memory
-    numbers[2] += integral.cpu
-    numbers[3] += integral.memory
-    numbers[4] += integral.busy
-    numbers[5] += integral.idle
-    numbers[6] += integral.unknown
-    numbers[7] += pods
+class _Rate(NamedTuple):
+    """What a unit of each integral costs, without the price: whole numbers over `divisor`."""
+
+    gpu: int
+    cpu: int
+    memory: int
+    divisor: int
+    node_hour: int
+    list_node_hour: int
 
 
-def _total(parts: Sequence[tuple[PriceClass, Price | None, list[int]]]) -> Total:
-    numbers = [sum(each) for each in zip(*(part[2] for part in parts), strict=True)]
-    charged: Charge | None = None
-    unpriced = 0
-    for price_class, price, part in parts:
-        integral = UsageIntegral(*part[:7])
-        if price is None:
-            unpriced += integral.gpu
-        else:
-            more = charge(node_time(integral, price_class, price), price)
+class _Rates:
+    """The rates of classes on days, each computed once. Classes are told apart by identity first:
+    a hundred thousand sums share a few of them.
+    """
+
+    def __init__(self, book: PriceBook) -> None:
+        self._book = book
+        self._known: dict[tuple[int, int], tuple[PriceClass, _Rate | None]] = {}
+
+    def of(self, price_class: PriceClass, day: int) -> _Rate | None:
+        place = id(price_class), day
+        known = self._known.get(place)
+        if known is None or known[0] is not price_class:
+            price = self._book.at(price_class, day)
+            rate = None if price is None else _rate(price_class, price)
+            known = self._known[place] = price_class, rate
+        return known[1]
+
+
+def _rate(price_class: PriceClass, price: Price) -> _Rate:
+    shares = weights(price_class, price)
+    units = (
+        shares.gpu / (max(1, price_class.gpu) * HOUR),
+        shares.cpu / (max(1, price_class.cpu_milli) * HOUR),
+        shares.memory / (max(1, price_class.memory_mib) * HOUR),
+    )
+    divisor = lcm(*(each.denominator for each in units))
+    gpu, cpu, memory = (int(each * divisor) for each in units)
+    listed = price.node_hour if price.list_node_hour is None else price.list_node_hour
+    return _Rate(gpu, cpu, memory, divisor, price.node_hour, listed)
+
+
+class _Added:
+    """The sums of one owner. `costs`: by divisor, so that fractions are added once at the end."""
+
+    __slots__ = ("costs", "numbers", "unpriced")
+
+    def __init__(self) -> None:
+        self.numbers = [0] * 8
+        self.unpriced = 0
+        self.costs: dict[int, list[int]] = {}
+
+    def add(self, each: UsageSum, rate: _Rate | None) -> None:
+        """In place: there may be a hundred thousand sums."""
+        of, numbers = each.integral, self.numbers
+        numbers[0] += of.gpu
+        numbers[1] += of.gpu_memory
+        numbers[2] += of.cpu
+        numbers[3] += of.memory
+        numbers[4] += of.busy
+        numbers[5] += of.idle
+        numbers[6] += of.unknown
+        numbers[7] += each.pods
+        if rate is None:
+            self.unpriced += of.gpu
+            return
+        share = rate.gpu * of.gpu + rate.cpu * of.cpu + rate.memory * of.memory
+        costs = self.costs.get(rate.divisor)
+        if costs is None:
+            costs = self.costs[rate.divisor] = [0, 0]
+        costs[0] += share * rate.node_hour
+        costs[1] += share * rate.list_node_hour
+
+    @property
+    def total(self) -> Total:
+        charged: Charge | None = None
+        for divisor, (cost, listed) in self.costs.items():
+            more = Charge(Fraction(cost, divisor), Fraction(listed, divisor))
             charged = more if charged is None else charged + more
-    return Total(UsageIntegral(*numbers[:7]), numbers[7], charged, unpriced)
+        return Total(UsageIntegral(*self.numbers[:7]), self.numbers[7], charged, self.unpriced)
 
 
 class GpuSplit(Struct, frozen=True):

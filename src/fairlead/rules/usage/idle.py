@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 from msgspec import Struct
 
 from fairlead.model.usage.ledger import (
+    GPU,
     HOUR,
     OPEN,
     NodeHour,
@@ -27,6 +28,9 @@ from fairlead.rules.usage.cost import weights
 from fairlead.rules.usage.prices import PriceBook
 
 Row = TypeVar("Row", PodInterval, NodeInterval, PodHour, NodeHour)
+
+SMALLEST: Final = GPU // 100
+"""GPUs of a node that no pod holds are listed from here on: the rest of shared memory is no GPU."""
 
 
 class IdleReason(StrEnum):
@@ -119,10 +123,11 @@ def _idle_nodes(facts: IdleFacts, book: PriceBook) -> Iterable[IdleUse]:
         if not rows or rows[-1].hour != last or now.ended_at != OPEN:
             continue
         for reason in (IdleReason.STRANDED, IdleReason.BROKEN, IdleReason.FREE):
-            if gpus := getattr(rows[-1], reason):
+            gpus = getattr(rows[-1], reason) // HOUR
+            if gpus >= SMALLEST:
                 yield IdleUse(
                     reason,
-                    gpus // HOUR,
+                    gpus,
                     _since(rows, reason, intervals[0].started_at),
                     sum(getattr(each, reason) for each in rows),
                     _cost(rows, reason, intervals, book),
