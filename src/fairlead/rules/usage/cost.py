@@ -141,22 +141,29 @@ class _Rate(NamedTuple):
 
 
 class _Rates:
-    """The rates of classes on days, each computed once. Classes are told apart by identity first:
+    """The rates of classes on days, each computed once. Classes are looked up by identity:
     a hundred thousand sums share a few of them.
     """
 
     def __init__(self, book: PriceBook) -> None:
         self._book = book
         self._known: dict[tuple[int, int], tuple[PriceClass, _Rate | None]] = {}
+        self._rates: dict[tuple[PriceClass, Price], _Rate] = {}
 
     def of(self, price_class: PriceClass, day: int) -> _Rate | None:
         place = id(price_class), day
         known = self._known.get(place)
         if known is None or known[0] is not price_class:
             price = self._book.at(price_class, day)
-            rate = None if price is None else _rate(price_class, price)
+            rate = None if price is None else self._rate(price_class, price)
             known = self._known[place] = price_class, rate
         return known[1]
+
+    def _rate(self, price_class: PriceClass, price: Price) -> _Rate:
+        found = self._rates.get((price_class, price))
+        if found is None:
+            found = self._rates[price_class, price] = _rate(price_class, price)
+        return found
 
 
 def _rate(price_class: PriceClass, price: Price) -> _Rate:
