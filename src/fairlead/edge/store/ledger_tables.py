@@ -100,7 +100,7 @@ pod_intervals = Table(
     number("memory_mib"),
     long_text("cards"),
     Index("pod_intervals_key", "pod_uid", "started_at", unique=True),
-    Index("pod_intervals_fork", "fork", "started_at"),
+    Index("pod_intervals_fork", "fork", "started_at", "ended_at"),
     Index("pod_intervals_account", "account_id"),
     **_OPTIONS,
 )
@@ -161,7 +161,7 @@ kept_states = Table(
     name_text("name"),
     long_text("body"),
     Index("kept_states_key", "uid", "kind", "started_at", unique=True),
-    Index("kept_states_fork", "fork", "started_at"),
+    Index("kept_states_fork", "fork", "started_at", "ended_at"),
     Index("kept_states_start", "started_at"),
     **_OPTIONS,
 )

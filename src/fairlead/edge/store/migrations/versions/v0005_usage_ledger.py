@@ -108,7 +108,7 @@ def _create_intervals() -> None:
         **_OPTIONS,
     )
     create_index("pod_intervals_account", "pod_intervals", ["account_id"])
-    create_index("pod_intervals_fork", "pod_intervals", ["fork", "started_at"])
+    create_index("pod_intervals_fork", "pod_intervals", ["fork", "started_at", "ended_at"])
     create_index("pod_intervals_key", "pod_intervals", ["pod_uid", "started_at"], is_unique=True)
     create_table(
         "node_intervals",
@@ -153,7 +153,7 @@ def _create_states() -> None:
         sqlite_autoincrement=True,
         **_OPTIONS,
     )
-    create_index("kept_states_fork", "kept_states", ["fork", "started_at"])
+    create_index("kept_states_fork", "kept_states", ["fork", "started_at", "ended_at"])
     create_index("kept_states_key", "kept_states", ["uid", "kind", "started_at"], is_unique=True)
     create_index("kept_states_start", "kept_states", ["started_at"])
     create_table(
