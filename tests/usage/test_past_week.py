@@ -150,8 +150,8 @@ async def _live_until(world: World, usage: WorldUsage, at: float) -> None:
 
 
 async def _settled(world: World, usage: WorldUsage, reader: WorldReader) -> ClusterSnapshot:
-    """The next snapshot before which nothing has changed for as long as a recorder may take to see
-    a change: it reads the cards every 30 s.
+    """The next snapshot before which nothing has changed for `SETTLED_SECONDS`, in which a recorder
+    sees each change.
     """
     before = take_snapshot(world, reader)
     while True:
