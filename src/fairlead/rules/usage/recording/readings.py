@@ -89,8 +89,16 @@ class CardReadings:
             there = self._nodes[book.name] = _on_node(book, self._intervals.pods)
         assert gpu.utilization_ratio is not None
         whole = gpu.utilization_ratio
-        own = _own_utilization(gpu)
         granted = there.granted.get(gpu.uuid) or there.granted.get(f"#{gpu.index}") or ()
+        if len(granted) == 1 and not gpu.instances and not there.bare:  # nearly every card
+            uid, weight, name = granted[0]
+            ratios = [
+                each.utilization_ratio for each in gpu.holders if (each.namespace, each.pod) == name
+            ]
+            known = [each for each in ratios if each is not None]
+            yield CardSeat(uid, weight, max(known) if known else whole)
+            return
+        own = _own_utilization(gpu)
         for uid, weight, name in granted:
             yield CardSeat(uid, weight, own.get(name, whole))
         for name, utilization in own.items() if there.bare else ():

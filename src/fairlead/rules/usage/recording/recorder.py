@@ -364,9 +364,10 @@ class UsageRecorder:
         for uid, row in dirty[StateKind.TREE].items():
             self._keep(StateKind.TREE, uid, row, at, doubt)
             spaces |= self.owners.put_tree(row)
-        again = {
-            uid for uid, each in self.intervals.pods.items() if each.row.by.namespace in spaces
-        }
+        again: set[str] = set()
+        if spaces:
+            pods = self.intervals.pods.items()
+            again |= {uid for uid, each in pods if each.row.by.namespace in spaces}
         for uid, row in dirty[StateKind.WORKLOAD].items():
             if row is None:
                 self.owners.workloads.pop(uid, None)
