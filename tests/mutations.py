@@ -61,6 +61,22 @@ class Mutation(NamedTuple):
 
 MUTATIONS = (
     Mutation(
+        "usage ledger in the store: an older recorder writes",
+        "src/fairlead/edge/store/ledger/writing.py",
+        "ledger_claim.c.epoch == epoch)",
+        "ledger_claim.c.epoch >= epoch)",
+        "tests/stores/test_ledger_faults.py",
+        "sqlite and two_recorders",
+    ),
+    Mutation(
+        "usage ledger in the store: open intervals count after the heartbeat",
+        "src/fairlead/edge/store/ledger/sums.py",
+        "start, min(end, heartbeat(connection)), accounts)",
+        "start, end, accounts)",
+        "tests/stores/test_ledger.py",
+        "sqlite",
+    ),
+    Mutation(
         "together: what follows a failed operation begins",
         "src/fairlead/apps/operations/steps.py",
         "        if found.state is OperationState.SUCCEEDED:\n",
