@@ -102,6 +102,7 @@ def run_command(
     facts: InstallationFacts | None = None,
     target: InstallationTarget | None = None,
     reader: ClusterReader | None = None,
+    now: float = 0.0,
 ) -> Printed:
     """Runs `line`, which does not contain the program's name. Errors are raised as exceptions, as
     `main` receives them. `reader`: in the place of one of `snapshot`.
@@ -121,7 +122,7 @@ def run_command(
         world,
         out,
         env or {},
-        lambda: 0.0,
+        lambda: now,
         sleep or (lambda _: None),
         OwnMachine(env or {}),
     )

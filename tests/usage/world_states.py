@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 from msgspec.structs import replace
-from tests.usage.memory_ledger import MemoryLedger
 
 from fairlead.kinds.workloads import WORKLOAD_KINDS
 from fairlead.model.node import Node
@@ -29,6 +28,7 @@ from fairlead.model.usage.ledger import (
     StateKind,
     UsedBy,
 )
+from fairlead.ports import LedgerWriting
 from fairlead.rules.usage.replay.history import PastRow
 from fairlead.wire.kube.budgets import WireBudget, parse_budget
 from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
@@ -72,7 +72,7 @@ class WorldStates:
         """The last quota tree."""
         return next(each.row for each in reversed(self.rows) if isinstance(each.row, QuotaTree))
 
-    async def write(self, ledger: MemoryLedger, start: int, end: int) -> None:
+    async def write(self, ledger: LedgerWriting, start: int, end: int) -> None:
         """All of them, and the intervals that follow from them; milliseconds."""
         epoch = (await ledger.claim_ledger("world", start)).epoch
         states = tuple(_kept(each) for each in self.rows)

@@ -129,6 +129,43 @@ def test_pods_that_quota_does_not_count_hold_what_they_held() -> None:
     assert began(places["y"]) == 6.0
 
 
+def test_a_pod_that_had_no_gate_though_quota_counted_it_is_held_by_no_tree() -> None:
+    pods = [past("a", "x", 0, 6, 4), past("a", "y", 1, 1, 4, node="node-1")]
+    free = replace(pods[1], is_gated=False)
+    assert began(played(history(pods, ONE, nodes(4, 4)))["y"]) == 6.0
+    assert began(played(history([pods[0], free], ONE, nodes(4, 4)))["y"]) == 1.0
+
+
+def test_pods_go_back_to_the_nodes_where_they_were() -> None:
+    pods = [past("a", "x", 1, 6, 1, node="node-1"), past("b", "y", 1, 6, 1, node="gone")]
+    places = played(history(pods, ONE, nodes(4, 4)))
+    assert places["x"].pod.node == "node-1"
+    assert places["y"].pod.node == "node-0"
+
+
+def test_a_suspended_job_is_resumed_and_runs_again() -> None:
+    gang = {"owner": "job", "gang": "pytorchjob/job", "gang_size": 2}
+    pods = [past("a", f"w{at}", 1, 4, 2, **gang) for at in range(2)]
+    pods += [past("b", "z", 2, 1, 2)]
+    job = Workload(
+        "PyTorchJob",
+        "kubeflow.org/v1",
+        "a",
+        "job",
+        "job",
+        can_suspend=True,
+        pods=2,
+        request={GPUS: 4},
+        least=2,
+    )
+    places = played(history(pods, ONE, nodes(4), workloads={"job": job}))
+    assert [places[name].evictions for name in ("w0", "w1", "z")] == [1, 1, 0]
+    assert began(places["z"]) == round(2 + STOP, 3)
+    assert places["w0"].state is PodStage.GONE
+    assert places["w0"].held == 2 * GPU * (5 * HOUR * 1000 + 30_000)
+    assert abs(places["w0"].waited - (HOUR + 30)) < 1, "until z had ended"
+
+
 def test_a_tree_that_changes_counts_from_then_on() -> None:
     wide = quota("root[8]{a[4/8] b[4/8]}")
     trees = [TreeSpan(START, ONE), TreeSpan(START + 2 * HOUR, wide)]
