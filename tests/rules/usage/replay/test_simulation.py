@@ -143,6 +143,13 @@ def test_pods_go_back_to_the_nodes_where_they_were() -> None:
     assert places["y"].pod.node == "node-0"
 
 
+def test_a_victim_leaves_its_node_free_once_it_has_stopped() -> None:
+    pods = [past("a", "x", 1, 6, 4, node="node-1"), past("b", "z", 2, 1, 2, node="node-1")]
+    places = played(history(pods, ONE, nodes(4, 4)))
+    assert places["x"].evictions == 1
+    assert places["z"].pod.node == "node-1"
+
+
 def test_a_suspended_job_is_resumed_and_runs_again() -> None:
     gang = {"owner": "job", "gang": "pytorchjob/job", "gang_size": 2}
     pods = [past("a", f"w{at}", 1, 4, 2, **gang) for at in range(2)]

@@ -231,7 +231,7 @@ class Replay:
             at, _, _, event, what = heapq.heappop(self._heap)
             self.now = max(self.now, at)
             self._take(event, what)
-        if self._is_due and (self._waiting or self._drains):
+        if self._is_due and (self._waiting or self._suspended or self._drains):
             self._plan()
         self._is_due = False
 
