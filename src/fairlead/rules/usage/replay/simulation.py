@@ -285,7 +285,10 @@ class Replay:
         place.leaf = self._spaces.get(past.pod.namespace, "") if past.is_counted else ""
         admitted = past.admitted_at if place.leaf else past.bound_at
         began = admitted is not None and admitted < start
-        if place.leaf and not began and not self._bypasses(past):
+        is_alone = past.follows is not None and not self._members[past.pod.owner]
+        if is_alone and past.pod.owner not in self._suspended and not began:
+            self._vanish(place)  # those that it follows have ended before it came
+        elif place.leaf and not began and not self._bypasses(past):
             self._wait(place, place.pod)
         elif admitted is not None and admitted > self.now:
             self._push(admitted, _Event.ARRIVAL, place)  # until then it holds nothing
@@ -387,7 +390,10 @@ class Replay:
     def _forget_late(self, owner: str) -> None:
         """Pods that their job creates when the others run end with the last of the others."""
         places = [] if self._members[owner] > _MOST_LATE else self._places_of(owner)
-        if all(each.is_waiting and each.past.follows is not None for each in places):
+        if all(
+            each.is_waiting and (each.past.follows is not None or len(places) < each.pod.gang_size)
+            for each in places
+        ):
             for each in places:
                 self._leave(each)
 
