@@ -36,7 +36,7 @@ from fairlead.model.usage.sums import NodeSum, UsageSum
 from fairlead.ports import LedgerReading
 from fairlead.rules.usage.cost import NodeTotal, node_totals, totals
 from fairlead.rules.usage.days import month_bounds, parse_moment, time_zone
-from fairlead.rules.usage.money import apportioned, render_money
+from fairlead.rules.usage.money import render_money, rounded
 from fairlead.rules.usage.prices import PriceBook
 
 FORMATS: Final = ("markdown", "csv", "json")
@@ -132,7 +132,9 @@ def _report(month: _Month) -> MonthReport:
 
 
 def _node_money(month: _Month) -> NodeMoney | None:
-    """What pods did not hold is the rest of the nodes' price, so the three lines add up."""
+    """The cost of pods is that of the tables; the rest is what is left of the nodes' cost, so that
+    the three add up.
+    """
     if month.nodes is None:
         return None
     total = node_totals((("", each) for each in month.nodes), month.book).get("", NodeTotal())
@@ -140,8 +142,8 @@ def _node_money(month: _Month) -> NodeMoney | None:
     cost = pods_cost = rest = None
     if total.charge is not None:
         held = pods.charge.cost if pods is not None and pods.charge is not None else Fraction(0)
-        pods_cost, rest = apportioned([held, total.charge.cost - held])
-        cost = pods_cost + rest
+        cost, pods_cost = rounded(total.charge.cost), rounded(held)
+        rest = cost - pods_cost
     return NodeMoney(
         node_hours=hours(total.node_ms, _UNIT_MS),
         unpriced_node_hours=hours(total.unpriced_ms, _UNIT_MS),
