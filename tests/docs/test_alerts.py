@@ -72,6 +72,7 @@ LATER = {
     "GpuEccOff": ("1h", "warning"),
     "GpuPodPendingLong": ("0", "info"),
     "GuardUnknownAllocator": ("0", "warning"),
+    "UsageNotRecorded": ("5m", "warning"),
 }
 """Alerts that were added after the specification; alerts about a node or a card that is down
 inhibit them, too.

@@ -36,6 +36,12 @@ class Case(NamedTuple):
 
 TARGET = {"instance": "10.0.0.1:9400", "job": "gpu"}
 CLUSTER = {"instance": "10.0.0.9:9401", "job": "cluster"}
+RECORDER_TARGET = {"instance": "10.0.0.8:9406", "job": "usage"}
+RECORDER = selector("fairlead_usage_recorder_heartbeat_timestamp_seconds", RECORDER_TARGET)
+STANDBY = selector(
+    "fairlead_usage_recorder_heartbeat_timestamp_seconds",
+    {**RECORDER_TARGET, "instance": "10.0.0.9:9406"},
+)
 CARD = {**TARGET, "node_name": "gpu-1", "gpu": "3", "uuid": "GPU-a", "model": "A100"}
 NODE = {**TARGET, "node_name": "gpu-1"}
 NODE_OF_CLUSTER = {**CLUSTER, "node_name": "gpu-1"}
@@ -533,6 +539,23 @@ CASES: Mapping[str, Case] = {
         },
         not_yet=5 * MINUTE - STEP_SECONDS,
         value="8",
+    ),
+    "UsageNotRecorded": Case(
+        {RECORDER: f"0+{STEP_SECONDS}x10 300x21", STANDBY: held(0, 16 * MINUTE)},
+        16 * MINUTE,
+        {},
+        {
+            "it records": {RECORDER: rises(STEP_SECONDS, 16 * MINUTE)},
+            "the standby took over": {
+                RECORDER: f"0+{STEP_SECONDS}x10 300x21",
+                STANDBY: f"0x20 600+{STEP_SECONDS}x11",
+            },
+            "no recorder is installed": {},
+        },
+        not_yet=15 * MINUTE,
+        value="11m 0s",
+        lasts=6 * HOUR + MINUTE,
+        also={"its series has ended": {RECORDER: f"0+{STEP_SECONDS}x10 _x21"}},
     ),
     "ClusterExporterMissing": Case(
         {CLUSTER_REPORTS: "4x2 stale _x12 4x8"},

@@ -10,6 +10,7 @@ from typing import Final
 from alerts.gpu import GROUP as CARDS
 from alerts.node import CONTAINERS, EXPORTERS
 from alerts.rule import Alert, Group, Inhibition, Recording
+from alerts.usage import GROUP as USAGE
 
 WAIT_SECONDS: Final = 3600
 _LEAF: Final = "{{ $labels.path }}"
@@ -166,7 +167,7 @@ JOBS: Final = Group(
     ),
 )
 
-GROUPS: Final = (CARDS, CONTAINERS, EXPORTERS, QUOTA, JOBS)
+GROUPS: Final = (CARDS, CONTAINERS, EXPORTERS, QUOTA, JOBS, USAGE)
 
 _OF_A_CARD: Final = tuple(alert.name for alert in CARDS.alerts)
 _CARD: Final = ("node_name", "uuid")
