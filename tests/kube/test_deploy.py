@@ -422,7 +422,7 @@ def test_a_real_server_takes_the_file_without_a_warning(cluster: ControlPlane, f
 
 def test_the_operator_of_prometheus_and_autoscaling_take_their_files(cluster: ControlPlane) -> None:
     install_monitors(cluster.admin)
-    for file, count in (("prometheus/servicemonitor.yaml", 6), ("autoscaling/hpa.yaml", 2)):
+    for file, count in (("prometheus/servicemonitor.yaml", 7), ("autoscaling/hpa.yaml", 2)):
         printed = cluster.admin.run(
             "create",
             "--dry-run=server",

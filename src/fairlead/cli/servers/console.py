@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from fairlead.cli.frame.context import Context
+from fairlead.cli.frame.flags import BooleanFlag
 from fairlead.cli.servers.flags import add_gpu_source, add_lease, add_listen, add_prometheus
 from fairlead.cli.servers.sign_in_flags import add_sign_in
 from fairlead.cli.servers.usage_recorder import add_time_zone
@@ -39,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--usage-recorder",
-        action="store_true",
+        action=BooleanFlag,
         help="also record usage, under the Lease of `fairlead usage-recorder`; with a SQLite "
         "store, which is for one process; needs --sign-in on",
     )
