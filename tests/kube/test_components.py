@@ -8,6 +8,7 @@ import json
 import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 import yaml
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.helm import HELMS, Helm
+from tests.kube.kubectl import KubectlError
 from tests.kube.objects import cpu_node
 from tests.kube.programs import module_folder, program
 from tests.kube.servers import FAIRLEAD, environment
@@ -453,7 +455,8 @@ def _end_hook(charted: Charted) -> bool:
     if answer.returncode == 0 and json.loads(answer.stdout)["info"]["status"] == "deployed":
         return True
     if answer.returncode == 0 and "pending" in answer.stdout and _is_of_new_run(charted):
-        admin.run("patch", *words, "--subresource=status", "--type=merge", "-p", patch)
+        with suppress(KubectlError):  # Helm may remove the pod between the look and the patch
+            admin.run("patch", *words, "--subresource=status", "--type=merge", "-p", patch)
     return False
 
 

@@ -53,7 +53,7 @@ def cluster() -> Iterator[ControlPlane]:
 
 @pytest.fixture(scope="module")
 def own(cluster: ControlPlane) -> Administrator:
-    return Administrator(cluster)
+    return Administrator(cluster.admin)
 
 
 @pytest.fixture(scope="module")
