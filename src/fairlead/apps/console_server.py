@@ -53,6 +53,7 @@ from fairlead.console.http.job_event_answers import EventAnswers
 from fairlead.console.http.log_streams import LogStreams
 from fairlead.console.http.past_states import PastStates
 from fairlead.console.http.pictures import Pictures
+from fairlead.console.http.replay_desk import ReplayDesk
 from fairlead.console.http.routes.console import Console
 from fairlead.console.http.routes.table import console_routes
 from fairlead.console.http.serving_answers import ServingAnswers
@@ -143,6 +144,7 @@ class ConsoleServer:
         )
         self.history = History()
         self.logs = LogStreams()
+        self._replays = ReplayDesk(world.clock.now)
         self._past = past or iter(())
         self._first_sample = asyncio.Event()
         self._trouble = ""
@@ -180,6 +182,7 @@ class ConsoleServer:
         self.hints.close()
         self.pictures.close()
         self.logs.close()
+        self._replays.close()
 
     async def _follow(self) -> None:
         """Announce changed topics, at most once a second each, after the board state changed."""
@@ -380,6 +383,7 @@ class ConsoleServer:
             servings=ServingAnswers(),
             health=HealthAnswers(),
             past=PastStates(lambda: round(self.world.clock.now() * 1000)),
+            replays=self._replays,
             desk=self._desk,
             forms=self._forms,
             data=self.data,

@@ -7,7 +7,7 @@ never a rule; a board state is never changed, the next one replaces it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -101,7 +101,7 @@ from fairlead.console.pages.jobs import JobDetail, JobRow
 from fairlead.console.pages.mine import MyWork
 from fairlead.console.pages.nodes import NodeDetail, NodeRow
 from fairlead.console.pages.quota import QuotaRow, TreeFault, WaitingUnit
-from fairlead.console.pages.quota_tree import QuotaEffects, QuotaTreePage, QuotaWhatIf
+from fairlead.console.pages.quota_tree import BoundsChange, QuotaEffects, QuotaTreePage, QuotaWhatIf
 from fairlead.console.pages.search import SearchAnswer
 from fairlead.console.pages.serving.jobs import ServingJob
 from fairlead.kinds.instances import all_instances
@@ -432,11 +432,14 @@ class BoardState:
         """Raises UserError for a node that the tree does not have,
         and where plans do not come to an end.
         """
-        now = self._quota_tree
-        tree = changed_tree(now or QuotaTree(TREE_NAME, TREE_NAMESPACE), asked.changes)
+        now, tree = self._quota_tree, self.changed_tree(asked.changes)
         state = self.state_under(tree)
         own = own_namespaces(self.snapshot.namespaces)
         return self.effects_of(tree, validate(tree, now, state=state, own=own))
+
+    def changed_tree(self, changes: Iterable[BoundsChange]) -> QuotaTree:
+        """Raises UserError for a node that the tree does not have."""
+        return changed_tree(self._quota_tree or QuotaTree(TREE_NAME, TREE_NAMESPACE), changes)
 
     def state_under(self, tree: QuotaTree) -> QuotaState | None:
         """The state under another tree; None if that is malformed."""

@@ -78,6 +78,7 @@ from fairlead.console.pages.session import (
 from fairlead.console.pages.usage.days import UsageDays
 from fairlead.console.pages.usage.past import PastTimes
 from fairlead.console.pages.usage.prices import PriceList, PriceOrder, PricePreview, PriceWritten
+from fairlead.console.pages.usage.replay import QuotaReplayState, ReplayOrder
 from fairlead.console.pages.usage.report import MonthReport
 from fairlead.console.pages.usage.tables import IdleList, JobCost, UsageList
 from fairlead.console.pages.writing.audit import AuditPage
@@ -115,6 +116,7 @@ from fairlead.model.people.permission import ANYONE, ConsoleResource, ConsoleVer
 
 BASE: Final = "/api/v1"
 _JOB: Final = "/jobs/{namespace}/{type}/{name}"
+_REPLAY: Final = "/quota/replay"
 _SESSION: Final = Right(ConsoleVerb.GET, ConsoleResource.SESSION)
 _CLUSTER: Final = Right(ConsoleVerb.GET, ConsoleResource.CLUSTER)
 _NODES: Final = Right(ConsoleVerb.GET, ConsoleResource.NODES)
@@ -1043,6 +1045,33 @@ ENDPOINTS: Final = (
         Right(ConsoleVerb.CREATE, ConsoleResource.QUOTA_PLANS),
         errors=(400, 403, 415, 503),
         body=QuotaWhatIf,
+    ),
+    Endpoint(
+        "replay",
+        _REPLAY,
+        "The last replay of the past: how far it is, or what it has found",
+        QuotaReplayState,
+        Right(ConsoleVerb.GET, ConsoleResource.QUOTA_PLANS),
+        errors=(400, 401, 403, 404),
+    ),
+    Endpoint(
+        "begin_replay",
+        _REPLAY,
+        "Play the pods of the past with another quota tree or other nodes, one replay at a time; "
+        "writes nothing",
+        QuotaReplayState,
+        Right(ConsoleVerb.CREATE, ConsoleResource.QUOTA_PLANS),
+        errors=(400, 401, 403, 404, 409, 413, 415, 503),
+        body=ReplayOrder,
+    ),
+    Endpoint(
+        "cancel_replay",
+        _REPLAY,
+        "Cancel the replay that is running",
+        QuotaReplayState,
+        Right(ConsoleVerb.DELETE, ConsoleResource.QUOTA_PLANS),
+        errors=(400, 401, 403, 404),
+        is_deletion=True,
     ),
     Endpoint(
         "usage",

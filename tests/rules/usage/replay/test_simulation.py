@@ -18,6 +18,7 @@ from tests.rules.usage.replay.pasts import (
     quota,
 )
 
+from fairlead.model.keys import PREEMPT_POLICY
 from fairlead.model.quota.rows import Workload
 from fairlead.model.usage.ledger import GPU
 from fairlead.rules.usage.replay.history import ReplayInput, TreeSpan
@@ -171,6 +172,41 @@ def test_a_suspended_job_is_resumed_and_runs_again() -> None:
     assert places["w0"].state is PodStage.GONE
     assert places["w0"].held == 2 * GPU * (5 * HOUR * 1000 + 30_000)
     assert abs(places["w0"].waited - (HOUR + 30)) < 1, "until z had ended"
+
+
+@pytest.mark.parametrize("can_suspend", [True, False])
+def test_a_victim_whose_gang_has_lost_a_pod_that_ended_does_not_wait_for_it(
+    can_suspend: bool,
+) -> None:
+    gang = {"owner": "job", "gang": "pytorchjob/job", "gang_size": 2}
+    pods = [past("a", "w0", 1, 4, 2, **gang), past("a", "w1", 1, 1.2, 2, **gang)]
+    pods += [past("a", "y", 2.3, 9, 2), past("b", "z", 3, 1, 4)]
+    job = Workload(
+        "PyTorchJob",
+        "kubeflow.org/v1",
+        "a",
+        "job",
+        "job",
+        can_suspend=can_suspend,
+        pods=2,
+        request={GPUS: 4},
+        least=2,
+    )
+    tree = quota("root[4]{a[0/4] b[4/4]}")
+    places = played(history(pods, tree, nodes(4), workloads={"job": job}))
+    assert (places["w1"].state, places["w1"].evictions) == (PodStage.GONE, 0)
+    assert (places["w0"].state, places["w0"].evictions) == (PodStage.GONE, 1)
+    assert places["w0"].waited < 2 * HOUR, "until the job is resumed, after z"
+
+
+def test_a_pod_that_claims_room_gets_it_before_pods_that_come_while_its_victim_stops() -> None:
+    tree = quota("root[4]{a[0/4] b[2/4]}", attributes={"b": {PREEMPT_POLICY: "Never"}})
+    pods = [past("a", "x", 0, 10, 2), past("a", "y", 0.5, 10, 2), past("b", "z", 4, 1, 2)]
+    soon = past("b", "soon", 4 + 10 / HOUR, 1, 2, priority=10)
+    places = played(history([*pods, soon], tree, nodes(4)))
+    assert began(places["z"]) == round(4 + STOP, 3)
+    assert places["z"].evictions == 0
+    assert began(places["soon"]) == round(5 + STOP, 3), "z has the min of b, and ends then"
 
 
 def test_a_tree_that_changes_counts_from_then_on() -> None:

@@ -1,7 +1,7 @@
 """A replay of the past, asked of the ledger (docs/spec/usage.md#replay).
 
-It takes up to minutes. It works in parts of a fraction of a second and lets other tasks run between
-them, so that a caller can show how far it is, and cancel it.
+It takes up to minutes. It works in threads, in parts of a fraction of a second, so that a caller
+can answer requests meanwhile, show how far it is, and cancel it.
 """
 
 from __future__ import annotations
@@ -93,29 +93,33 @@ async def quota_replay(
             f"its records are from {time_text(bounds.first)} to {time_text(bounds.heartbeat)}",
         )
     past = await read_past(ledger, start, plan.until, progress)
-    changed = with_nodes(past, nodes)
-    other = asked_tree(past, tree) if tree is not None else None
     book = PriceBook(await ledger.prices())
+    changed = await asyncio.to_thread(with_nodes, past, nodes)
+    other = await asyncio.to_thread(asked_tree, past, tree) if tree is not None else None
     rate, cuts = _gpu_rate(book), _cuts(book, past)
     before = await _played(Replay(past, cuts=cuts), IN_FORCE, progress)
     after = await _played(Replay(changed, other, cuts), ASKED, progress)
-    rows = [
-        past_outcome(past, rate),
-        replay_outcome(before, rate, cuts),
-        replay_outcome(after, rate, cuts),
-    ]
-    leaves = _leaves(rows)
-    return QuotaReplay(
-        shown_period(period, plan, bounds),
-        [f"{each.model}={each.count:+d}" for each in nodes],
-        book.currency,
-        [each for each in leaves if each.leaf],
-        next(each for each in leaves if not each.leaf),
-        _free(free_gpus(past, past_held(past), rate)),
-        _free(free_gpus(past, before.held(), rate, cuts)),
-        _free(free_gpus(changed, after.held(), rate, cuts)),
-        _fidelity(fidelity_of(before)),
-    )
+
+    def answer() -> QuotaReplay:
+        rows = [
+            past_outcome(past, rate),
+            replay_outcome(before, rate, cuts),
+            replay_outcome(after, rate, cuts),
+        ]
+        leaves = _leaves(rows)
+        return QuotaReplay(
+            shown_period(period, plan, bounds),
+            [f"{each.model}={each.count:+d}" for each in nodes],
+            book.currency,
+            [each for each in leaves if each.leaf],
+            next(each for each in leaves if not each.leaf),
+            _free(free_gpus(past, past_held(past), rate)),
+            _free(free_gpus(past, before.held(), rate, cuts)),
+            _free(free_gpus(changed, after.held(), rate, cuts)),
+            _fidelity(fidelity_of(before)),
+        )
+
+    return await asyncio.to_thread(answer)
 
 
 async def read_past(
@@ -131,13 +135,17 @@ async def read_past(
         until = min(end, begin + _PART_MS)
         states = await ledger.states_begun(begin + 1 if begin == start else begin, until, KINDS)
         for first in range(0, len(states), 2_000):
-            reader.observe(_rows(states[first : first + 2_000]))
-            await asyncio.sleep(0)
+            part = states[first : first + 2_000]
+            await asyncio.to_thread(_observe, reader, part)
         reader.observe_usage((), (), await ledger.pod_hours(begin, until))
     reader.observe_usage(await ledger.pod_intervals(start, end), ())
     bounds = await ledger.ledger_bounds()
     gaps = [each for each in bounds.gaps if each.started_at < end and each.ended_at > start]
-    return reader.replay_input(gaps)
+    return await asyncio.to_thread(reader.replay_input, gaps)
+
+
+def _observe(reader: ReplayReader, states: Iterable[KeptState]) -> None:
+    reader.observe(_rows(states))
 
 
 def _rows(states: Iterable[KeptState]) -> list[PastRow]:
@@ -154,9 +162,8 @@ def _rows(states: Iterable[KeptState]) -> list[PastRow]:
 
 
 async def _played(replay: Replay, what: str, progress: Progress) -> Replay:
-    while replay.advance(_MOMENTS):
+    while await asyncio.to_thread(replay.advance, _MOMENTS):
         progress(what, replay.part_done)
-        await asyncio.sleep(0)
     progress(what, 1.0)
     return replay
 

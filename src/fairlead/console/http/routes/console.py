@@ -21,6 +21,7 @@ from fairlead.console.http.job_event_answers import EventAnswers
 from fairlead.console.http.log_streams import LogStreams
 from fairlead.console.http.past_states import PastStates
 from fairlead.console.http.pictures import Pictures, States
+from fairlead.console.http.replay_desk import ReplayDesk
 from fairlead.console.http.serving_answers import ServingAnswers
 from fairlead.console.http.sign_in.answers import SignInAnswers
 from fairlead.console.http.sign_in.desk import SignInDesk
@@ -63,6 +64,7 @@ class Console(msgspec.Struct):
     servings: ServingAnswers
     health: HealthAnswers
     past: PastStates
+    replays: ReplayDesk
     subjects: Subjects = msgspec.field(default_factory=EveryClientIsAdmin)
     base_path: str = "/"
     desk: SignInDesk | None = None

@@ -26,6 +26,7 @@ from fairlead.console.http.routes import (
     past,
     people,
     quota,
+    replay,
     session,
     usage,
 )
@@ -45,6 +46,7 @@ ANSWERS: Final[dict[str, Answering]] = {
     **operations.ANSWERS,
     **components.ANSWERS,
     **quota.ANSWERS,
+    **replay.ANSWERS,
     **charts.ANSWERS,
     **past.ANSWERS,
     **people.ANSWERS,

@@ -154,6 +154,8 @@ class Replay:
         self._waiting: set[str] = set()
         self._claimed: set[str] = set()
         self._late: defaultdict[str, list[ReplayedPod]] = defaultdict(list)
+        self._shrunk: set[str] = set()
+        """Owners of which a pod has ended, and no other comes instead."""
         self._next: defaultdict[str, list[ReplayedPod]] = defaultdict(list)
         """By the uid of a pod: places whose pods are created when it has ended."""
         self._ghosts: dict[str, QuotaPod] = {}
@@ -382,10 +384,16 @@ class Replay:
         past = place.past
         place.state = PodStage.GONE
         if place.pod.owner and past.pod.uid not in self._next:
+            self._shrunk.add(place.pod.owner)
             self._forget_late(place.pod.owner)
         for each in self._next.pop(past.pod.uid, ()):
             pause = each.past.arrived_at - (past.ended_at or each.past.arrived_at)
             self._push(self.now + max(0.0, pause), _Event.ARRIVAL, each)
+
+    def _forget_rest(self, owner: str) -> None:
+        """Pods that come again after others of their gang have ended: the gang is never whole."""
+        if owner in self._shrunk:
+            self._forget_late(owner)
 
     def _forget_late(self, owner: str) -> None:
         """Pods that their job creates when the others run end with the last of the others."""
@@ -652,6 +660,7 @@ class Replay:
             again = self._again(place, self.now)
             self._missed.add(again.uid)
             self._wait(place, again)
+            self._forget_rest(pod.owner)
 
     def _suspend(
         self, account: QuotaAccount, job: Workload, eviction: QuotaEviction
@@ -699,6 +708,7 @@ class Replay:
             else:
                 self._wait(place, self._again(place, self.now))
                 self._missed.add(place.pod.uid)
+        self._forget_rest(owner)
 
     def _lose_budgets(self, pod: QuotaPod) -> None:
         for budget in pod.budgets:
