@@ -6,10 +6,12 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec import structs
+from tests.cli.usage.test_usage_verbs import Shell
 from tests.console.people_parts import MemoryPeople, member, team
 from tests.console.sign_in_parts import FakeRecords, FakeSignInApi, Parts
 from tests.console.worlds import StillClock, still_world
@@ -18,6 +20,7 @@ from tests.usage.test_replay import MODEL, lived
 
 from fairlead.console.pages.endpoints import BASE
 from fairlead.console.pages.openapi import openapi_document
+from fairlead.errors import UserError
 from fairlead.model.people.rows import UserRole
 from fairlead.model.snapshot import build_snapshot
 
@@ -212,3 +215,68 @@ async def test_without_a_store_there_is_no_replay() -> None:
     async with console(still_world(build_snapshot(taken_at=0.0))) as page:
         status, _, answer = await page.get(BASE + PATH)
     assert (status, json.loads(answer)["code"]) == (404, "not-found")
+
+
+def _shell(it: Site, who: str = "anna") -> Shell:
+    return Shell(it.ledger, it.page.url, f"Bearer token-of-{who}")
+
+
+async def test_the_command_asks_the_console() -> None:
+    async with site() as it:
+        line = f"quota plan --replay 2h --nodes {MODEL}=+1"
+        printed = await _shell(it).over_console(f"{line} -o json")
+        _, state = await it.ask("anna")
+        table = await _shell(it).over_console(line)
+        with pytest.raises(UserError) as refused:
+            await _shell(it, "bob").over_console(line)
+    assert printed.status == 0
+    assert json.loads(printed.out) == state["result"]
+    assert "reading the ledger: 0 %" in printed.err
+    assert f" Nodes: {MODEL}=+1. Nothing was written." in table.out
+    assert refused.value.what == "a researcher may not create the quota plans"
+
+
+async def test_the_command_sends_the_tree_of_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "tree.yaml"
+    file.write_text("""
+kind: ElasticQuotaTree
+metadata: {name: one}
+spec:
+  root:
+    name: root
+    min: {nvidia.com/gpu: 16}
+    max: {nvidia.com/gpu: 16}
+    children:
+    - name: root.vision
+      min: {nvidia.com/gpu: 16}
+      max: {nvidia.com/gpu: 16}
+      namespaces: [vision]
+""")
+    async with site() as it:
+        with pytest.raises(UserError) as caught:
+            await _shell(it).over_console(f"quota plan --replay 2h --tree {file}")
+        _, state = await it.ask("anna")
+    assert caught.value.what.startswith("the tree has no leaf for `language`")
+    assert state["hasTree"]
+
+
+async def test_a_command_that_is_interrupted_cancels_its_replay() -> None:
+    def interrupted(_: float) -> None:
+        raise KeyboardInterrupt
+
+    async with site(is_held=True) as it:
+        shell = _shell(it)
+        shell.sleep = interrupted
+        line = f"quota plan --replay 2h --nodes {MODEL}=+1"
+        assert await asyncio.to_thread(_is_interrupted, shell, line)
+        _, state = await it.ask("anna")
+    assert state["state"] == "cancelled"
+
+
+def _is_interrupted(shell: Shell, line: str) -> bool:
+    """In its thread, because KeyboardInterrupt would end the event loop."""
+    try:
+        shell.run(line, is_direct=False)
+    except KeyboardInterrupt:
+        return True
+    return False

@@ -258,7 +258,7 @@ async def test_a_command_reads_the_moment_and_its_gap_from_a_console() -> None:
     await past.ledger.write_ledger(2, LedgerBatch(_ms(-5)))
     pages = _Pages((await past.raw("/past/snapshot?at=-90m"))[2])
     args = Namespace(console="http://x", console_ca_file="", store="")
-    context: Any = SimpleNamespace(world=pages)
+    context: Any = SimpleNamespace(world=pages, sleep=None)
     snapshot, gap = usage_source(args, context).past("-90m")
     assert [node.name for node in snapshot.nodes] == ["gpu-1"]
     assert gap.startswith("nothing was recorded from ")

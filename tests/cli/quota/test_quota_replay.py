@@ -87,9 +87,14 @@ def test_json_has_all_of_it(past: tuple[str, str, float]) -> None:
             "give another tree (--tree), nodes, or both",
         ),
         (
-            "--replay 30d --nodes A=+1",
-            "--replay is given without --store",
-            "name the store with the usage ledger, such as `--store sqlite:///FILE`",
+            "--replay 30d --nodes A=+1 --store sqlite:///x --console http://y",
+            "--store and --console are given",
+            "give one of them",
+        ),
+        (
+            "--console http://y",
+            "--console is given without --replay",
+            "add --replay with a period, such as 30d",
         ),
         (
             "--nodes A=+1",

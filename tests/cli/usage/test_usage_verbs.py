@@ -73,12 +73,14 @@ class OneConsole:
 
 
 class Shell:
-    """Runs verbs over a console, or with `is_direct` over the store."""
+    """Runs verbs over a console, or with `is_direct` over the store. `sleep`: of the verbs."""
+
+    sleep: Callable[[float], None] = staticmethod(lambda _: None)
 
     def __init__(self, ledger: MemoryLedger, url: str, token: str) -> None:
         self.ledger, self.world = ledger, OneConsole(url, token)
 
-    def _run(self, line: str, *, is_direct: bool) -> Printed:
+    def run(self, line: str, *, is_direct: bool) -> Printed:
         out, err = KeptOutput(), io.StringIO()
         verb, rest = split_verb(shlex.split(line), "fairlead")
         assert verb is not None, line
@@ -93,17 +95,17 @@ class Shell:
             out,
             {"USER": "root"},
             lambda: EPOCH,
-            lambda _: None,
+            self.sleep,
             OneMachine(self.ledger),  # type: ignore[arg-type]
         )
         status = module.run(args, context)
         return Printed(status, out.getvalue(), err.getvalue())
 
     async def over_console(self, line: str) -> Printed:
-        return await asyncio.to_thread(self._run, line, is_direct=False)
+        return await asyncio.to_thread(self.run, line, is_direct=False)
 
     async def over_store(self, line: str) -> Printed:
-        return await asyncio.to_thread(self._run, line, is_direct=True)
+        return await asyncio.to_thread(self.run, line, is_direct=True)
 
     async def both(self, line: str) -> Printed:
         one, other = await self.over_console(line), await self.over_store(line)
@@ -238,7 +240,7 @@ async def test_an_unknown_job_is_named() -> None:
 def test_bad_flags_are_refused_before_anything_is_asked(line: str, what: str) -> None:
     it = Shell(MemoryLedger(), "", "")
     with pytest.raises(UserError) as caught:
-        it._run(line, is_direct=False)
+        it.run(line, is_direct=False)
     assert caught.value.what == what
 
 

@@ -1721,6 +1721,36 @@ export interface QuotaNodeWithoutRoom {
   max: number
 }
 
+/** `nodes`: the changes that were asked for, as MODEL=+N. */
+export interface QuotaReplay {
+  period: UsagePeriod
+  nodes: Array<string>
+  currency: string
+  leaves: Array<ReplayLeaf>
+  totals: ReplayLeaf
+  freeHappened: ReplayFree
+  freeInForce: ReplayFree
+  freeAsked: ReplayFree
+  fidelity: ReplayFidelity
+}
+
+/** The last replay that was asked for. `state`: none, running, done, failed or cancelled. `id`: "" without a replay. `doing`: reading, in-force (the replay with the trees that were in force) or asked. `part`: how much of that is done, from 0 to 1. `hasTree`: a whole tree was given. `error`, `hint`: of one that failed. `result`: of one that is done. */
+export interface QuotaReplayState {
+  state: string
+  id: string
+  askedBy: string
+  startedAt: string | null
+  period: string
+  nodes: Array<string>
+  changes: Array<BoundsChange>
+  hasTree: boolean
+  doing: string
+  part: number
+  error: string
+  hint: string
+  result: QuotaReplay | null
+}
+
 /** `borrowed` is used above min; `lent` is min that others use. `requested` counts waiting pods too. `claimed`: promised to pods that wait until there is room. `lost`: of pods that should be gone long ago; they still hold it and are charged no longer, so that `used` is less than what is held. `byUser` is of leaves. `min` is what counts: less than `minWritten` where the cluster has less than the mins promise. `overMax` is used above max: nothing is admitted there until it is gone. `waitingPods`, `waitingJobs`: those that wait and ask for this resource. */
 export interface QuotaRow {
   name: string
@@ -1861,6 +1891,62 @@ export interface RecentWarning {
   objects: number
   job: string
   node: string
+}
+
+export interface ReplayDifference {
+  cause: string
+  pods: number
+  example: string
+}
+
+/** How far the replay with the trees in force is from what happened. */
+export interface ReplayFidelity {
+  happened: number
+  replayed: number
+  both: number
+  withinTolerance: number
+  toleranceSeconds: number
+  outOfOrder: number
+  medianSeconds: number
+  worstSeconds: number
+  worstPod: string
+  differences: Array<ReplayDifference>
+}
+
+/** `pods`: places of workloads. Hours are rounded to four places, `waitedMeanSeconds` and `waitedP95Seconds` to thousandths. `waiting`: pods that wait at the end. `lostGpuHours`: what evicted pods had held, and hold again. `idleCost`: null without a price. */
+export interface ReplayFigures {
+  pods: number
+  waitedHours: number
+  waitedMeanSeconds: number
+  waitedP95Seconds: number
+  waiting: number
+  evictions: number
+  gpuHours: number
+  idleGpuHours: number
+  lostGpuHours: number
+  idleCost: string | null
+}
+
+/** GPUs that no pod held. `cost`: null without a price. */
+export interface ReplayFree {
+  gpuHours: number
+  cost: string | null
+}
+
+/** `leaf`: full name, "" in totals. `happened`: by the ledger; `inForce`: the replay with the trees that were in force; `asked`: the replay that was asked for. Null: it has no such leaf. */
+export interface ReplayLeaf {
+  leaf: string
+  happened: ReplayFigures | null
+  inForce: ReplayFigures | null
+  asked: ReplayFigures | null
+}
+
+/** `period`: such as 24h or 30d, at most 90 days. `nodes`: more or fewer nodes of a model, as MODEL=+N. `changes`: of the cluster's tree; `tree`: another tree in their place, an ElasticQuotaTree in JSON, "" = none. Without both the trees stay that were in force. */
+export interface ReplayOrder {
+  period: string
+  nodes?: Array<string>
+  changes?: Array<BoundsChange>
+  tree?: string
 }
 
 /** A price that counted in the month. */

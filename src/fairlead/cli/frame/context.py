@@ -436,6 +436,8 @@ class ConsolePages(Protocol):
 
     def post(self, path: str, body: bytes) -> bytes: ...
 
+    def delete(self, path: str) -> bytes: ...
+
 
 class UsageStore(Protocol):
     """The usage ledger in a store. Blocking."""

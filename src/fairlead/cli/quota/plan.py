@@ -25,13 +25,13 @@ which, which wait and why. Nothing is written.
 some pods. --until-settled simulates plan after plan until nothing is left to do: evicted pods stop,
 and those that a workload owns return as waiting pods (NAME+1); admitted pods run.
 
---replay plays the pods of the past instead, from the usage ledger in --store: hours of waiting,
-evictions and idle money of each leaf, as they were and as they would have been with the tree of
---tree, or with more or fewer nodes (--nodes).
+--replay plays the pods of the past instead, from the usage ledger of the console or of --store:
+hours of waiting, evictions and idle money of each leaf, as they were and as they would have been
+with the tree of --tree, or with more or fewer nodes (--nodes). Only administrators ask the console.
 
     fairlead quota plan --tree new.yaml --until-settled
     fairlead quota plan --add ns=team-a,count=8,nvidia.com/gpu=1,priority=10,gang=8
-    fairlead quota plan --tree new.yaml --replay 30d --store sqlite:///store.sqlite"""
+    fairlead quota plan --tree new.yaml --replay 30d"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -42,11 +42,23 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
         help="with --replay: N more or fewer (-N) nodes with GPUs of a model; repeatable",
     )
     add(
+        "--console",
+        metavar="URL",
+        default="",
+        help="with --replay: address of the console (default: that in the kubeconfig)",
+    )
+    add(
+        "--console-ca-file",
+        metavar="FILE",
+        default="",
+        help="PEM file of the authority of the console's certificate",
+    )
+    add(
         "--store",
         metavar="URL",
         default="",
         help=(
-            "with --replay: the store with the usage ledger: `sqlite:///FILE`, `postgresql://…` or "
+            "with --replay: read the store itself: `sqlite:///FILE`, `postgresql://…` or "
             "`mysql://…`"
         ),
     )
@@ -67,10 +79,10 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
 def check_replay(args: argparse.Namespace) -> None:
     """Raises UserError for flags that do not go together."""
     if not args.replay:
-        for flag, value in (("--nodes", args.nodes), ("--store", args.store)):
-            if value:
+        for name in ("nodes", "store", "console"):
+            if getattr(args, name):
                 raise UserError(
-                    f"{flag} is given without --replay", "add --replay with a period, such as 30d"
+                    f"--{name} is given without --replay", "add --replay with a period, such as 30d"
                 )
         return
     for name in _OTHERS:
@@ -79,11 +91,6 @@ def check_replay(args: argparse.Namespace) -> None:
                 f"--replay and --{name.replace('_', '-')} are given",
                 "a replay plays the pods of the past alone: give one of them",
             )
-    if not args.store:
-        raise UserError(
-            "--replay is given without --store",
-            "name the store with the usage ledger, such as `--store sqlite:///FILE`",
-        )
     if not args.tree and not args.nodes:
         raise UserError(
             "--replay is given without a change", "give another tree (--tree), nodes, or both"
@@ -91,18 +98,18 @@ def check_replay(args: argparse.Namespace) -> None:
 
 
 def run_replay(args: argparse.Namespace, context: Context) -> int:
-    from fairlead.cli.quota.tree_file import read_tree
-    from fairlead.console.boards.usage.replay import quota_replay
+    from fairlead.cli.quota.tree_file import parse_tree, read_tree_object
+    from fairlead.cli.usage.sources import ReplayQuestion, usage_source
     from fairlead.rules.usage.replay.changes import parse_model_change
 
-    changes = [parse_model_change(text) for text in args.nodes]
-    tree = read_tree(args.tree, context.machine) if args.tree else None
-    store = context.machine.usage_store(args.store, args.store_password_file, args.store_ca_file)
-    progress, now = _Progress(context), round(context.now() * 1000)
-    found = store.ask(
-        lambda ledger: quota_replay(
-            ledger, tree, {"period": args.replay}, now, changes, progress.show
-        )
+    for text in args.nodes:
+        parse_model_change(text)
+    tree = (read_tree_object(args.tree, context.machine), args.tree) if args.tree else None
+    if tree is not None:
+        parse_tree(*tree)
+    progress = _Progress(context).show
+    found = usage_source(args, context).replay(
+        ReplayQuestion(args.replay, tree, args.nodes, progress)
     )
     if args.output:
         import msgspec

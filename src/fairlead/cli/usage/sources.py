@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
 from fairlead.cli.frame.context import ConsolePages, Context, UsageStore
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
     from fairlead.console.pages.usage.prices import PriceList, PriceOrder, PriceWritten
+    from fairlead.console.pages.usage.replay import QuotaReplay, QuotaReplayState
     from fairlead.console.pages.usage.tables import IdleList, JobCost, UsageList
     from fairlead.model.snapshot import ClusterSnapshot
     from fairlead.ports import UsageLedger
 
 _PAGE: Final = 500
+_REPLAY: Final = "/quota/replay"
+_LOOK_SECONDS: Final = 1.0
 Form = TypeVar("Form")
+
+
+class ReplayQuestion(NamedTuple):
+    """`tree`: the object of an ElasticQuotaTree, and its file; None = those that were in force.
+    `nodes`: MODEL=+N. `progress`: what is being done, and which part of it is done.
+    """
+
+    period: str
+    tree: tuple[dict[str, Any], str] | None
+    nodes: Sequence[str]
+    progress: Callable[[str, float], None]
 
 
 class UsageSource(Protocol):
@@ -40,6 +54,10 @@ class UsageSource(Protocol):
 
     def past(self, moment: str) -> tuple[ClusterSnapshot, str]:
         """The cluster as it was, and the sentence about a gap at the moment; "" = there is none."""
+        ...
+
+    def replay(self, question: ReplayQuestion) -> QuotaReplay:
+        """Takes up to minutes."""
         ...
 
 
@@ -87,7 +105,8 @@ def usage_source(args: argparse.Namespace, context: Context) -> UsageSource:
             args.store, args.store_password_file, args.store_ca_file
         )
         return _StoreSource(store, context)
-    return _ConsoleSource(context.world.console_pages(args.console, args.console_ca_file))
+    pages = context.world.console_pages(args.console, args.console_ca_file)
+    return _ConsoleSource(pages, context.sleep)
 
 
 class _StoreSource:
@@ -145,10 +164,23 @@ class _StoreSource:
         found = self._store.ask(read)
         return found.snapshot, found.gap
 
+    def replay(self, question: ReplayQuestion) -> QuotaReplay:
+        from fairlead.cli.quota.tree_file import parse_tree
+        from fairlead.console.boards.usage.replay import quota_replay
+        from fairlead.rules.usage.replay.changes import parse_model_change
+
+        nodes = [parse_model_change(text) for text in question.nodes]
+        tree = parse_tree(*question.tree) if question.tree is not None else None
+        words = {"period": question.period}
+        return self._store.ask(
+            lambda ledger: quota_replay(ledger, tree, words, self._now, nodes, question.progress)
+        )
+
 
 class _ConsoleSource:
-    def __init__(self, pages: ConsolePages) -> None:
+    def __init__(self, pages: ConsolePages, sleep: Callable[[float], None]) -> None:
         self._pages = pages
+        self._sleep = sleep
 
     def usage(self, words: Mapping[str, str]) -> UsageList:
         from fairlead.console.pages.usage.tables import UsageList
@@ -191,11 +223,48 @@ class _ConsoleSource:
         gap = snapshot.sources.get(PAST)
         return snapshot, gap.message if gap is not None else ""
 
+    def replay(self, question: ReplayQuestion) -> QuotaReplay:
+        import msgspec
+
+        from fairlead.console.pages.usage.replay import QuotaReplayState, ReplayOrder
+
+        tree = msgspec.json.encode(question.tree[0]).decode() if question.tree else ""
+        order = ReplayOrder(question.period, list(question.nodes), tree=tree)
+        begun = self._pages.post(_REPLAY, msgspec.json.encode(order))
+        state = self._decoded(begun, QuotaReplayState)
+        try:
+            return self._replayed(state, question.progress)
+        except KeyboardInterrupt:
+            self._pages.delete(_REPLAY)
+            raise
+
+    def _replayed(
+        self, begun: QuotaReplayState, progress: Callable[[str, float], None]
+    ) -> QuotaReplay:
+        from fairlead.console.boards.usage.replay import DOING
+
+        words, state = {code: word for word, code in DOING.items()}, begun
+        while state.state == "running" and state.id == begun.id:
+            progress(words.get(state.doing, state.doing), state.part)
+            self._sleep(_LOOK_SECONDS)
+            state = self._one(_REPLAY, {}, type(begun))
+        if state.id != begun.id:
+            raise UserError(
+                "the console has begun another replay, or was started anew",
+                "ask again when no other replay is running",
+            )
+        if state.result is None:
+            raise UserError(state.error or f"the replay was {state.state}", state.hint)
+        return state.result
+
     def _one(self, path: str, words: Mapping[str, str], form: type[Form]) -> Form:
+        return self._decoded(self._pages.get(path, words), form)
+
+    def _decoded(self, data: bytes, form: type[Form]) -> Form:
         import msgspec
 
         try:
-            return msgspec.json.decode(self._pages.get(path, words), type=form)
+            return msgspec.json.decode(data, type=form)
         except msgspec.DecodeError as error:
             raise UserError(
                 f"the console answers in another form: {error}",

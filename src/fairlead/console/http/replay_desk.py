@@ -9,17 +9,15 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Awaitable, Callable
-from typing import Final
 
 from msgspec.structs import replace
 
-from fairlead.console.boards.usage.replay import ASKED, IN_FORCE, READING, Progress
+from fairlead.console.boards.usage.replay import DOING, Progress
 from fairlead.console.http.answers import Refused
 from fairlead.console.pages.envelope import exact_timestamp
 from fairlead.console.pages.usage.replay import QuotaReplay, QuotaReplayState, ReplayOrder
 from fairlead.errors import OutsideError, UserError
 
-DOING: Final = {READING: "reading", IN_FORCE: "in-force", ASKED: "asked"}
 _log = logging.getLogger(__name__)
 
 

@@ -58,6 +58,9 @@ class ConsoleApi:
     def post(self, path: str, body: bytes) -> bytes:
         return self._ask("POST", path, body)
 
+    def delete(self, path: str) -> bytes:
+        return self._ask("DELETE", path, None)
+
     def _ask(self, method: str, path: str, body: bytes | None) -> bytes:
         headers = {"Content-Type": "application/json"} if body is not None else {}
         if authorization := self._authorization():

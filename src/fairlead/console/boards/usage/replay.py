@@ -49,6 +49,8 @@ from fairlead.wire.usage.states import parse_state
 READING: Final = "reading the ledger"
 IN_FORCE: Final = "replaying with the tree that was in force"
 ASKED: Final = "replaying what is asked for"
+DOING: Final = {READING: "reading", IN_FORCE: "in-force", ASKED: "asked"}
+"""The codes of the API."""
 _PART_MS: Final = 24 * HOUR
 _MOMENTS: Final = 100
 """Moments of one part of a replay: tenths of a second."""
