@@ -42,6 +42,7 @@ LOOKS: Final = tuple(
 MORE: Final = (
     "/me",
     "/quota/tree",
+    "/quota/tree?whatif=1",
     "/nodes/gpu-1",
     f"/jobs/{SPACE}/pytorchjob/bert",
     f"/jobs/{SPACE}/mpijob/old?tab=cost",

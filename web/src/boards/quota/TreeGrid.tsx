@@ -16,6 +16,7 @@ import { Effects } from "./Effects";
 import { Faults } from "./Faults";
 import { FirstTree } from "./FirstTree";
 import { Bar } from "./QuotaBar";
+import { ReplayPanel } from "./replay/ReplayPanel";
 import { OVER_WIDTH, UsedAmount } from "./UsedAmount";
 
 const MAX_ROWS = 16;
@@ -114,6 +115,7 @@ export function TreeGrid({ page, chosen, search, isAsking, inPlace = false, faul
         )}
       </Panel>
       {isAsking && asking.size > 0 && <Effects asked={effects} isLate={asking !== changes || effects.isPlaceholderData} />}
+      {isAsking && !inPlace && <ReplayPanel changes={changes} />}
     </>
   );
 }

@@ -1,0 +1,30 @@
+// The replay of the past: the last one that was asked for, by whom ever, and how it is begun and cancelled.
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { getJson, sendWrite } from "./fetch";
+import { useMe } from "./queries";
+import type { QuotaReplayState, ReplayOrder } from "./types";
+
+const PATH = "/quota/replay";
+const KEY = ["replay"];
+const RUNNING_MS = 1_000;
+/** Another administrator may begin one. */
+const RESTING_MS = 30_000;
+
+export const useReplay = (enabled: boolean) =>
+  useQuery({
+    queryKey: KEY,
+    queryFn: ({ signal }) => getJson<QuotaReplayState>(PATH, undefined, signal),
+    refetchInterval: (query) => (query.state.data?.state === "running" ? RUNNING_MS : RESTING_MS),
+    enabled,
+  });
+
+/** Begins the replay that is asked for; null cancels the one that runs. */
+export function useReplayWrite() {
+  const client = useQueryClient();
+  const csrf = useMe().data?.csrf ?? "";
+  return useMutation({
+    mutationFn: (order: Partial<ReplayOrder> | null) => sendWrite<QuotaReplayState>(order ? "POST" : "DELETE", PATH, order, csrf),
+    onSuccess: (state) => client.setQueryData(KEY, state),
+    onError: () => client.invalidateQueries({ queryKey: KEY }),
+  });
+}
