@@ -22,9 +22,11 @@ export function ReplayPanel({ changes }: { changes: Changes }) {
   if (!asked.data) return null;
   return (
     <Panel slug="replay" title={t("panel.replay")} note={t("quota.nothingWritten")}>
-      <p className="hint-line">{t("replay.why")}</p>
-      <Question changes={changes} state={asked.data} />
-      <Answer state={asked.data} />
+      <div className="replay">
+        <p className="dim">{t("replay.why")}</p>
+        <Question changes={changes} state={asked.data} />
+        <Answer state={asked.data} />
+      </div>
     </Panel>
   );
 }
@@ -76,7 +78,7 @@ function Answer({ state }: { state: QuotaReplayState }) {
   if (state.state === "none") return null;
   const doing = DOING_WORDS[state.doing];
   return (
-    <div data-testid="replay-state" data-state={state.state} data-id={state.id}>
+    <div className="replay" data-testid="replay-state" data-state={state.state} data-id={state.id}>
       <p>{t("replay.asked", { period: state.period, user: state.askedBy, changes: changesText(state, t) })}</p>
       {state.state === "running" && (
         <p role="status">
