@@ -68,7 +68,7 @@ EXAMPLES = {
 OF_PEOPLE = ("users", "user", "user_tokens", "my_tokens", "groups", "group", "audit")
 OF_USAGE = (
     *("usage", "usage_days", "idle", "job_cost", "prices", "report"),
-    *("past", "past_snapshot"),
+    *("past", "past_snapshot", "replay"),
 )
 ELSEWHERE = (
     *("changes", "job_manifest", "job_clone", "job_logs", "oidc_start", "oidc_callback"),
@@ -76,7 +76,8 @@ ELSEWHERE = (
 )
 """Endpoints that stream, ask an API server, lead a browser elsewhere, or are there with sign-in
 alone: test_console_hints, test_console_logs, test_console_sign_in, test_console_writes,
-test_console_tree_writes, test_console_datasets, test_console_usage and console/test_past test them.
+test_console_tree_writes, test_console_datasets, test_console_usage, test_console_replay and
+console/test_past test them.
 """
 
 

@@ -6,15 +6,15 @@ import type { QuotaReplayState, ReplayOrder } from "./types";
 
 const PATH = "/quota/replay";
 const KEY = ["replay"];
-const RUNNING_MS = 1_000;
-/** Another administrator may begin one. */
-const RESTING_MS = 30_000;
+/** `resting`: another administrator may begin one. */
+const PAUSES_MS = { running: 1_000, resting: 30_000 };
 
 export const useReplay = (enabled: boolean) =>
   useQuery({
     queryKey: KEY,
     queryFn: ({ signal }) => getJson<QuotaReplayState>(PATH, undefined, signal),
-    refetchInterval: (query) => (query.state.data?.state === "running" ? RUNNING_MS : RESTING_MS),
+    refetchInterval: ({ state }) => (state.data ? PAUSES_MS[state.data.state === "running" ? "running" : "resting"] : false),
+    retry: false,
     enabled,
   });
 
