@@ -1,4 +1,4 @@
-// The replay of the past: the last one that was asked for, by whom ever, and how it is begun and cancelled.
+// The replay of the past: the last one that any administrator asked for, and how it is begun and cancelled.
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getJson, sendWrite } from "./fetch";
 import { useMe } from "./queries";
