@@ -26,7 +26,7 @@ describe("a replay is asked for", () => {
   it("not without a change", () => {
     expect([replayOrder("7d", new Map(), "", 1), replayOrder("7d", new Map(), "A100", 0), replayOrder("7d", new Map(), "A100", 1.5), replayOrder("7d", new Map(), "A100", Number.NaN)]).toEqual([null, null, null, null]);
   });
-  it("and says what for", () => {
+  it("and is named by its changes", () => {
     expect(changesText({ changes: [{ node: "a", resource: "cpu", min: "1", max: "2" }], hasTree: false, nodes: ["A100=+1"] }, t)).toBe("2 changed numbers of the tree, A100=+1");
     expect(changesText({ changes: [], hasTree: true, nodes: [] }, t)).toBe("another tree");
   });
