@@ -104,9 +104,10 @@ def run_replay(args: argparse.Namespace, context: Context) -> int:
 
     for text in args.nodes:
         parse_model_change(text)
-    tree = (read_tree_object(args.tree, context.machine), args.tree) if args.tree else None
-    if tree is not None:
-        parse_tree(*tree)
+    tree = None
+    if args.tree:
+        found_object = read_tree_object(args.tree, context.machine)
+        tree = found_object, parse_tree(found_object, args.tree)
     progress = _Progress(context).show
     found = usage_source(args, context).replay(
         ReplayQuestion(args.replay, tree, args.nodes, progress)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from fairlead.console.pages.usage.prices import PriceList, PriceOrder, PriceWritten
     from fairlead.console.pages.usage.replay import QuotaReplay, QuotaReplayState
     from fairlead.console.pages.usage.tables import IdleList, JobCost, UsageList
+    from fairlead.model.quota.tree import QuotaTree
     from fairlead.model.snapshot import ClusterSnapshot
     from fairlead.ports import UsageLedger
 
@@ -23,12 +24,12 @@ Form = TypeVar("Form")
 
 
 class ReplayQuestion(NamedTuple):
-    """`tree`: the object of an ElasticQuotaTree, and its file; None = those that were in force.
-    `nodes`: MODEL=+N. `progress`: what is being done, and which part of it is done.
+    """`tree`: the object of an ElasticQuotaTree, and the tree in it; None = those that were in
+    force. `nodes`: MODEL=+N. `progress`: what is being done, and which part of it is done.
     """
 
     period: str
-    tree: tuple[dict[str, Any], str] | None
+    tree: tuple[dict[str, Any], QuotaTree] | None
     nodes: Sequence[str]
     progress: Callable[[str, float], None]
 
@@ -165,12 +166,11 @@ class _StoreSource:
         return found.snapshot, found.gap
 
     def replay(self, question: ReplayQuestion) -> QuotaReplay:
-        from fairlead.cli.quota.tree_file import parse_tree
         from fairlead.console.boards.usage.replay import quota_replay
         from fairlead.rules.usage.replay.changes import parse_model_change
 
         nodes = [parse_model_change(text) for text in question.nodes]
-        tree = parse_tree(*question.tree) if question.tree is not None else None
+        tree = question.tree[1] if question.tree is not None else None
         words = {"period": question.period}
         return self._store.ask(
             lambda ledger: quota_replay(ledger, tree, words, self._now, nodes, question.progress)
