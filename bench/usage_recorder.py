@@ -17,8 +17,8 @@ from fairlead.model.devices.gpu import GpuHolder, GpuReading
 from fairlead.model.node import Condition, Node
 from fairlead.model.pod import Container, Pod, PodPhase
 from fairlead.model.usage.actions import ClaimLedger, UsageAction, WriteLedger
-from fairlead.model.usage.ledger import LedgerClaim
-from fairlead.rules.usage.recording.recorder import DAY, UsageRecorder
+from fairlead.model.usage.ledger import DAY, LedgerClaim
+from fairlead.rules.usage.recording.recorder import UsageRecorder
 from fairlead.wire.usage.states import state_body
 
 GPUS = 8

@@ -15,7 +15,8 @@ from fairlead.model.node import Condition, Node
 from fairlead.model.pod import Container, ContainerState, ContainerStatus, Pod, PodPhase
 from fairlead.model.resources import Amounts
 from fairlead.model.usage.actions import ClaimLedger, FoldDay, UsageAction, WriteLedger
-from fairlead.rules.usage.recording.recorder import DAY, UsageRecorder
+from fairlead.model.usage.ledger import DAY
+from fairlead.rules.usage.recording.recorder import UsageRecorder
 from fairlead.wire.usage.states import state_body
 
 Value = TypeVar("Value")
@@ -121,7 +122,7 @@ class Recording:
         if isinstance(action, ClaimLedger):
             claim = at_once(ledger.claim_ledger("test", action.at))
             bounds = at_once(ledger.ledger_bounds())
-            recorder.begin(claim, bounds.folded_until or bounds.first, now)
+            recorder.begin(claim, bounds.fold_from, now)
         elif isinstance(action, WriteLedger):
             at_once(ledger.write_ledger(recorder.epoch, action.batch))
         elif isinstance(action, FoldDay):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import gc
+from types import FunctionType, ModuleType
+
 import pytest
 from msgspec.structs import replace
 from tests.usage.recording import NODES, PODS, T0, TREES, Recording, a_node, a_pod, finished
 
 from fairlead.model.devices.gpu import GpuHolder, GpuReading
+from fairlead.model.keys import LABEL_SERVING_NAME, LABEL_SERVING_TYPE
 from fairlead.model.node import Condition
-from fairlead.model.pod import Container
+from fairlead.model.pod import Container, Owner
 from fairlead.model.quota.tree import QuotaNode, QuotaTree
 from fairlead.model.usage.ledger import GPU, HOUR, OPEN, ClosedBy, UsedBy
 
@@ -284,6 +288,36 @@ def test_stranded_and_broken_gpus_are_counted_apart_with_the_holders() -> None:
     assert (row.held, row.broken) == (2 * HOUR * GPU, HOUR * GPU)
     assert (row.free, row.stranded) == (5 * HOUR * GPU // 2, 5 * HOUR * GPU // 2)
     assert (row.lacking, row.holders) == ("cpu", (("ml", "greedy"),))
+
+
+def texts_in(root: object) -> set[str]:
+    """All texts that are reachable from an object."""
+    found: dict[int, object] = {}
+    waiting = [root]
+    while waiting:
+        each = waiting.pop()
+        if id(each) not in found and not isinstance(each, type | ModuleType | FunctionType):
+            found[id(each)] = each
+            waiting += gc.get_referents(each)
+    return {each for each in found.values() if isinstance(each, str)}
+
+
+def test_nothing_is_remembered_of_serving_pods_that_are_gone() -> None:
+    recording = begun()
+    labels = {LABEL_SERVING_NAME: "chat", LABEL_SERVING_TYPE: "custom-serving"}
+    owner = Owner("Deployment", "chat", "chat-uid", controller=True)
+    for number in range(3):
+        at = T0 + 10 * number
+        pod = replace(a_pod(f"chat-{number}", "n", at), labels=labels, owners=(owner,))
+        recording.put(PODS, pod)
+        recording.look(at + 1)
+        recording.drop(PODS, pod.uid)
+        recording.look(at + 2)
+    assert {row.job.name for row in recording.ledger.pods.values()} == {"chat"}
+    uids = {row.pod_uid for row in recording.ledger.pods.values()}
+    assert len(uids) == 3
+    recording.look(T0 + 4 * 3600)
+    assert texts_in(recording.recorder).isdisjoint(uids)
 
 
 def test_states_are_kept_from_change_to_change() -> None:

@@ -34,8 +34,14 @@ from fairlead.errors import FairleadError, LedgerTaken, OutsideError
 from fairlead.model.actions import Outcome, Result
 from fairlead.model.changes import Observe
 from fairlead.model.metric import MetricName
-from fairlead.model.usage.actions import ClaimLedger, FoldDay, UsageAction, WriteLedger
-from fairlead.ports import GpuReadings, LeaseApi, UsageLedger
+from fairlead.model.usage.actions import (
+    ClaimLedger,
+    FoldDay,
+    ForgetLedger,
+    UsageAction,
+    WriteLedger,
+)
+from fairlead.ports import GpuReadings, LeaseApi, LedgerWriting, UsageLedger
 from fairlead.rules.usage.recording.recorder import UsageRecorder
 from fairlead.settings import USAGE_READING_SECONDS
 from fairlead.wire.metrics.prom_text import CONTENT_TYPE
@@ -71,6 +77,18 @@ LAST_WRITE_SECONDS: Final = 5.0
 _log = logging.getLogger(__name__)
 
 disable_created_metrics()  # type: ignore[no-untyped-call]
+
+
+async def write_action(
+    ledger: LedgerWriting, epoch: int, action: WriteLedger | FoldDay | ForgetLedger
+) -> None:
+    """What a recorder asks of the ledger after its claim. Raises LedgerTaken, StoreDown."""
+    if isinstance(action, WriteLedger):
+        await ledger.write_ledger(epoch, action.batch)
+    elif isinstance(action, FoldDay):
+        await ledger.fold_day(epoch, action.day, action.end)
+    else:
+        await ledger.forget_ledger(epoch, action.records_before, action.days_before)
 
 
 class UsageRecorderProcess:
@@ -174,13 +192,9 @@ class UsageRecorderProcess:
         if isinstance(action, ClaimLedger):
             claim = await ledger.claim_ledger(self._identity, action.at, self._zone)
             bounds = await ledger.ledger_bounds()
-            recorder.begin(claim, bounds.folded_until or bounds.first, self._now())
-        elif isinstance(action, WriteLedger):
-            await ledger.write_ledger(recorder.epoch, action.batch)
-        elif isinstance(action, FoldDay):
-            await ledger.fold_day(recorder.epoch, action.day, action.end)
+            recorder.begin(claim, bounds.fold_from, self._now())
         else:
-            await ledger.forget_ledger(recorder.epoch, action.records_before, action.days_before)
+            await write_action(ledger, recorder.epoch, action)
 
     async def _finish(self) -> None:
         """Store what is left, and the hour so far, while the Lease is still held."""

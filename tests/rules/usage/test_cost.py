@@ -42,7 +42,9 @@ def read(world: World) -> UsageRead:
     async def ask() -> UsageRead:
         ledger = MemoryLedger()
         await write(world, ledger)
-        return await read_usage(ledger, Period("custom", world.start, world.end), None)
+        return await read_usage(
+            ledger, await ledger.ledger_bounds(), Period("custom", world.start, world.end), None
+        )
 
     return asyncio.run(ask())
 
@@ -58,7 +60,9 @@ def read_days(world: World, *, is_folded: bool) -> UsageRead:
         if is_folded:
             for day in days:
                 await ledger.fold_day(epoch, *day)
-        return await read_usage(ledger, Period("days", days[0][0], days[1][1]), None)
+        return await read_usage(
+            ledger, await ledger.ledger_bounds(), Period("days", days[0][0], days[1][1]), None
+        )
 
     return asyncio.run(ask())
 
@@ -106,7 +110,11 @@ def test_cutting_time_changes_nothing(world: World, cuts: set[int]) -> None:
         marks = [world.start, *(world.start + cut * STEP for cut in sorted(cuts)), world.end]
         sums: list[UsageSum] = []
         for begin, end in pairwise(marks):
-            sums += (await read_usage(ledger, Period("piece", begin, end), None)).sums
+            sums += (
+                await read_usage(
+                    ledger, await ledger.ledger_bounds(), Period("piece", begin, end), None
+                )
+            ).sums
         return sums, PriceBook(await ledger.prices())
 
     whole = read(world)

@@ -15,7 +15,6 @@ from fairlead.model.sharing import Withheld
 from fairlead.model.source import SourceState
 from fairlead.model.usage.ledger import Gap, KeptCards, LedgerBounds, StateKind
 from fairlead.rules.usage.past import (
-    KEPT_MS,
     PastMoment,
     gap_text,
     kept_cards,
@@ -128,9 +127,9 @@ def test_a_moment_outside_is_refused_with_the_bounds(at: int, why: str) -> None:
 
 def test_states_older_than_90_days_are_refused() -> None:
     bounds = LedgerBounds(first=NOW - 200 * DAY, heartbeat=NOW)
-    assert past_moment(NOW - KEPT_MS, bounds, NOW).shown == NOW - KEPT_MS
+    assert past_moment(NOW - 90 * DAY, bounds, NOW).shown == NOW - 90 * DAY
     with pytest.raises(UserError) as caught:
-        past_moment(NOW - KEPT_MS - 1000, bounds, NOW)
+        past_moment(NOW - 90 * DAY - 1000, bounds, NOW)
     assert caught.value.what == (
         "2026-08-30T21:59:59+00:00 is older than 90 days, for which states are kept"
     )

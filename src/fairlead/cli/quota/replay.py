@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.cli.frame.context import Context
+from fairlead.cli.usage.sources import add_source
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
@@ -41,39 +42,7 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="with --replay: N more or fewer (-N) nodes with GPUs of a model; repeatable",
     )
-    add(
-        "--console",
-        metavar="URL",
-        default="",
-        help="with --replay: address of the console (default: that in the kubeconfig)",
-    )
-    add(
-        "--console-ca-file",
-        metavar="FILE",
-        default="",
-        help="PEM file of the authority of the console's certificate",
-    )
-    add(
-        "--store",
-        metavar="URL",
-        default="",
-        help=(
-            "with --replay: read the store itself: `sqlite:///FILE`, `postgresql://…` or "
-            "`mysql://…`"
-        ),
-    )
-    add(
-        "--store-password-file",
-        metavar="FILE",
-        default="",
-        help="file that contains the password of the store's user",
-    )
-    add(
-        "--store-ca-file",
-        metavar="FILE",
-        default="",
-        help="PEM file of the authority of the database's certificate; implies TLS",
-    )
+    add_source(parser, "with --replay: ")
 
 
 def check_replay(args: argparse.Namespace) -> None:

@@ -62,14 +62,14 @@ class UsageSource(Protocol):
         ...
 
 
-def add_source(parser: argparse.ArgumentParser) -> None:
-    """The flags that name the console or the store."""
+def add_source(parser: argparse.ArgumentParser, when: str = "") -> None:
+    """The flags that name the console or the store. `when`: the condition, before their help."""
     add = parser.add_argument
     add(
         "--console",
         metavar="URL",
         default="",
-        help="address of the console (default: that in the kubeconfig)",
+        help=f"{when}address of the console (default: that in the kubeconfig)",
     )
     add(
         "--console-ca-file",
@@ -81,7 +81,7 @@ def add_source(parser: argparse.ArgumentParser) -> None:
         "--store",
         metavar="URL",
         default="",
-        help="read the store itself: `sqlite:///FILE`, `postgresql://…` or `mysql://…`",
+        help=f"{when}read the store itself: `sqlite:///FILE`, `postgresql://…` or `mysql://…`",
     )
     add(
         "--store-password-file",
@@ -209,7 +209,7 @@ class _ConsoleSource:
         from fairlead.console.pages.usage.prices import PriceWritten
 
         data = self._pages.post("/prices", msgspec.json.encode(order))
-        return msgspec.json.decode(data, type=PriceWritten)
+        return self._decoded(data, PriceWritten)
 
     def report(self, month: str, as_of: str, form: str) -> bytes:
         return self._pages.get(f"/reports/{_part(month)}", {"asOf": as_of, "format": form})

@@ -23,6 +23,14 @@ integrals over two years stay within 63 bits.
 """
 HOUR: Final = 3_600_000
 """Milliseconds of an hour of the ledger."""
+DAY: Final = 24 * HOUR
+"""Milliseconds of 24 hours; a billing day may have 23 or 25."""
+RECORDS_KEPT: Final = 90 * DAY
+"""Milliseconds for which intervals, hours and states are kept after their end
+(docs/spec/usage.md#days).
+"""
+SUMS_KEPT: Final = 400 * DAY
+"""Milliseconds for which days, jobs and prices are kept."""
 RECENT: Final = 600_000
 """Milliseconds within which a recorder has seen what the API server shows, or has lost its Lease.
 """
@@ -290,3 +298,8 @@ class LedgerBounds(Struct, frozen=True):
     folded_until: int = 0
     epoch: int = 0
     zone: str = "UTC"
+
+    @property
+    def fold_from(self) -> int:
+        """The time from which billing days are not folded yet; 0 = the ledger is empty."""
+        return self.folded_until or self.first

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from msgspec import Struct
+
+MATCHED_NODE_LABELS: Final = (
+    "node.kubernetes.io/instance-type",
+    "topology.kubernetes.io/region",
+    "topology.kubernetes.io/zone",
+    "karpenter.sh/capacity-type",
+    "fairlead.io/price-class",
+)
+"""Labels of nodes that a price class keeps."""
+MODEL_LABEL: Final = "gpu-model"
+"""The label of a matcher that means the model of a node's GPUs."""
 
 
 class Price(Struct, frozen=True):

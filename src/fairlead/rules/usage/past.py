@@ -32,10 +32,8 @@ from fairlead.model.snapshot import (
     build_snapshot,
 )
 from fairlead.model.source import Source, SourceState
-from fairlead.model.usage.ledger import Gap, KeptCards, LedgerBounds, StateKind
+from fairlead.model.usage.ledger import RECORDS_KEPT, Gap, KeptCards, LedgerBounds, StateKind
 
-KEPT_MS: Final = 90 * 86_400_000
-"""How long states are kept."""
 NOT_KEPT: Final = "utilization, used memory and power of GPUs are not kept"
 LATE_MS: Final = 60_000
 """A heartbeat may be this old without a gap: the recorder writes one every 10 s."""
@@ -148,7 +146,7 @@ def shown_times(bounds: LedgerBounds, now: int) -> tuple[int, int] | None:
     """
     if not bounds.first:
         return None
-    return max(bounds.first, bounds.heartbeat - KEPT_MS), max(now, bounds.heartbeat)
+    return max(bounds.first, bounds.heartbeat - RECORDS_KEPT), max(now, bounds.heartbeat)
 
 
 def moment_text(at: int, zone: ZoneInfo) -> str:

@@ -13,14 +13,10 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 
 from fairlead.errors import UserError
-from fairlead.model.usage.ledger import HOUR, Gap, LedgerBounds
+from fairlead.model.usage.ledger import DAY, HOUR, RECORDS_KEPT, SUMS_KEPT, Gap, LedgerBounds
 from fairlead.rules.usage.days import day_bounds, days_between, month_bounds, parse_moment
 
 DEFAULT: Final = "24h"
-KEPT_DAYS: Final = 400
-"""How long days are kept."""
-RECORDS_MS: Final = 90 * 24 * HOUR
-"""How long intervals and hours are kept."""
 _MINUTE: Final = 60_000
 _LENGTH: Final = re.compile(r"([0-9]{1,4})([hd])", re.ASCII)
 _HINT: Final = "write 24h, 7d or 30d, a month (month=2026-11), or `from` and `to`"
@@ -60,10 +56,10 @@ def parse_period(words: Mapping[str, str], now: int, zone: ZoneInfo) -> Period:
         found = Period(name, end - _length(name), end)
     if found.start >= now:
         raise UserError(f"the period `{found.name}` begins in the future", "give an earlier one")
-    if found.end - found.start > (KEPT_DAYS + 1) * 24 * HOUR:
+    if found.end - found.start > SUMS_KEPT + DAY:
         raise UserError(
-            f"the period `{found.name}` is longer than {KEPT_DAYS} days",
-            f"days are kept for {KEPT_DAYS} days: ask for a shorter time",
+            f"the period `{found.name}` is longer than {SUMS_KEPT // DAY} days",
+            f"days are kept for {SUMS_KEPT // DAY} days: ask for a shorter time",
         )
     return found
 
@@ -106,7 +102,7 @@ def plan_of(period: Period, bounds: LedgerBounds, zone: ZoneInfo) -> PeriodPlan:
     [(1, 24, False), (24, 48, True), (48, 72, False), (72, 73, False)]
     """
     start, until = period.start, min(period.end, bounds.heartbeat)
-    if start < until and start < bounds.heartbeat - RECORDS_MS:
+    if start < until and start < bounds.heartbeat - RECORDS_KEPT:
         start = day_bounds(start, zone)[0]
     pieces: list[Piece] = []
     for begin, end in days_between(start, until, zone):

@@ -14,21 +14,12 @@ from msgspec import Struct
 
 from fairlead.model.refusal import Refusal
 from fairlead.model.usage.ledger import PriceClass
-from fairlead.model.usage.prices import Price
+from fairlead.model.usage.prices import MATCHED_NODE_LABELS, MODEL_LABEL, Price
 from fairlead.rules.usage.days import day_start_fault
 from fairlead.rules.usage.money import render_money
 
-MODEL_KEY: Final = "gpu-model"
-"""The label of a matcher that means the model of a node's GPUs."""
-MATCHED_LABELS: Final = (
-    "node.kubernetes.io/instance-type",
-    "topology.kubernetes.io/region",
-    "topology.kubernetes.io/zone",
-    "karpenter.sh/capacity-type",
-    "fairlead.io/price-class",
-    MODEL_KEY,
-)
-"""What a matcher may name: the labels that a price class keeps."""
+MATCHED_LABELS: Final = (*MATCHED_NODE_LABELS, MODEL_LABEL)
+"""What a matcher may name."""
 MONEY_MAX: Final = 1_000_000_000_000
 """Micro-units: a million per node-hour."""
 PERMILLE: Final = 1000
@@ -44,7 +35,7 @@ def class_labels(price_class: PriceClass) -> dict[str, str]:
     """What a matcher is compared with, sorted."""
     labels = dict(price_class.labels)
     if price_class.model:
-        labels[MODEL_KEY] = price_class.model
+        labels[MODEL_LABEL] = price_class.model
     return dict(sorted(labels.items()))
 
 

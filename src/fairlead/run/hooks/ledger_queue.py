@@ -13,6 +13,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from fairlead.apps.usage_recorder import write_action
 from fairlead.errors import OutsideError
 from fairlead.model.actions import Outcome
 from fairlead.model.usage.actions import FoldDay, ForgetLedger, UsageAction, WriteLedger
@@ -73,7 +74,7 @@ class LedgerQueue:
             while len(self._pending) or self._stored_at < self._at:
                 await self._store_batch()
             while self._days:
-                await self._of_days(self._days[0])
+                await write_action(self._ledger, self._epoch, self._days[0])
                 self._days.popleft()
             if not len(self._pending) and self._stored_at >= self._at:
                 self._has_work.clear()
@@ -83,17 +84,11 @@ class LedgerQueue:
     async def _store_batch(self) -> None:
         batch = self._pending.take(self._at, self._stored_at)
         try:
-            await self._ledger.write_ledger(self._epoch, batch)
+            await write_action(self._ledger, self._epoch, WriteLedger(batch))
         except BaseException:
             self._pending.give_back(batch)
             raise
         self._stored_at = max(self._stored_at, batch.at)
-
-    async def _of_days(self, action: FoldDay | ForgetLedger) -> None:
-        if isinstance(action, FoldDay):
-            await self._ledger.fold_day(self._epoch, action.day, action.end)
-        else:
-            await self._ledger.forget_ledger(self._epoch, action.records_before, action.days_before)
 
 
 class FlushedTime:

@@ -95,7 +95,7 @@ class WorldUsage:
         self._world = world
         self.queue = queue
         self._claim = claim
-        self._folded_until = bounds.folded_until or bounds.first
+        self._fold_from = bounds.fold_from
         self._timer: Timer | None = None
         self._changed: dict[ResourceKind, dict[str, Object | None]] = {}
         self._kinds, jobs, workloads = _followed(world)
@@ -140,7 +140,7 @@ class WorldUsage:
 
     def _apply(self, action: UsageAction) -> Outcome:
         if isinstance(action, ClaimLedger):
-            self.recorder.begin(self._claim, self._folded_until, self._world.clock.now())
+            self.recorder.begin(self._claim, self._fold_from, self._world.clock.now())
             return Outcome()
         return self.queue.put(action)
 

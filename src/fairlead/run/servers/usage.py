@@ -18,7 +18,7 @@ from fairlead.edge.kube.follow.follower import Follower
 from fairlead.edge.kube.follow.usage_kinds import JOB_KINDS, USAGE_KINDS, WORKLOAD_NAMES
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.lease import KubeLease
-from fairlead.errors import OutsideError
+from fairlead.errors import FairleadError
 from fairlead.kinds.job_marks import AllJobMarks
 from fairlead.ports import GpuReadings, Ports, UsageLedger
 from fairlead.rules.usage.days import day_bounds, time_zone
@@ -85,12 +85,12 @@ async def console_recorder(
     # Its own connection, so that long lists delay no page.
     async with KubeApi(required_connection(asked)) as api:
         process = usage_recorder(args, api, desk.ledger, world.gpus)
-        yield (partial(_recorded, process),)
+        yield (partial(recorded, process),)
 
 
-async def _recorded(process: UsageRecorderProcess) -> None:
+async def recorded(process: UsageRecorderProcess) -> None:
     """The console does not end with its recorder."""
     try:
         await process.run()
-    except OutsideError as error:
+    except FairleadError as error:
         _log.error("usage is not recorded any more: %s", error.log_line)

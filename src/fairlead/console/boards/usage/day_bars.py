@@ -29,8 +29,9 @@ async def usage_days(
     StoreDown.
     """
     by = checked_by(words.get("by") or BY_DEFAULT)
-    zone = time_zone((await ledger.ledger_bounds()).zone)
-    read = await read_usage(ledger, parse_period(words, now, zone), namespaces)
+    bounds = await ledger.ledger_bounds()
+    period = parse_period(words, now, time_zone(bounds.zone))
+    read = await read_usage(ledger, bounds, period, namespaces)
     rows, days = bars_of(read, by)
     return UsageDays(
         **envelope_of(read.bounds, now),

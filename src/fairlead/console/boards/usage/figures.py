@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Final, TypedDict
+from typing import Final
 
 from fairlead.console.pages.envelope import percent_of
 from fairlead.console.pages.usage.tables import GpuMoney, UsageFigures
@@ -63,26 +63,10 @@ def saved_percent(money: Money) -> float | None:
     return plain(round(float(100 * (1 - Fraction(cost, list_cost))), 2))
 
 
-class FigureFields(TypedDict):
-    """The fields of `UsageFigures`."""
-
-    gpu_hours: float
-    gpu_memory_gib_hours: float
-    core_hours: float
-    memory_gib_hours: float
-    idle_percent: float | None
-    unknown_percent: float | None
-    pods: int
-    cost: str | None
-    list_cost: str | None
-    saved_percent: float | None
-    unpriced_gpu_hours: float
-
-
-def figure_fields(total: Total, money: Money) -> FigureFields:
+def figures_of(total: Total, money: Money) -> UsageFigures:
     of = total.integral
     known = of.busy + of.idle
-    return FigureFields(
+    return UsageFigures(
         gpu_hours=hours(of.gpu),
         gpu_memory_gib_hours=hours(of.gpu_memory, GIB),
         core_hours=hours(of.cpu, CORE),
@@ -110,7 +94,7 @@ def whole(totals: Sequence[Total], moneys: Sequence[Money]) -> UsageFigures:
         sum(each.pods for each in totals),
         unpriced=sum(each.unpriced for each in totals),
     )
-    return UsageFigures(**figure_fields(total, money_sum(moneys)))
+    return figures_of(total, money_sum(moneys))
 
 
 def money_sum(moneys: Sequence[Money]) -> Money:
@@ -118,25 +102,6 @@ def money_sum(moneys: Sequence[Money]) -> Money:
     costs = [cost for cost, _ in moneys if cost is not None]
     listed = [each for _, each in moneys if each is not None]
     return (sum(costs), sum(listed)) if costs else (None, None)
-
-
-class GpuMoneyFields(TypedDict):
-    """The fields of `GpuMoney`."""
-
-    gpu_hours: float
-    used_gpu_hours: float
-    idle_gpu_hours: float
-    unknown_gpu_hours: float
-    free_gpu_hours: float
-    stranded_gpu_hours: float
-    broken_gpu_hours: float
-    cost: str | None
-    used_cost: str | None
-    idle_cost: str | None
-    unknown_cost: str | None
-    free_cost: str | None
-    stranded_cost: str | None
-    broken_cost: str | None
 
 
 PartCosts = tuple[int, int, int, int, int, int] | None
@@ -153,11 +118,11 @@ def split_costs(totals: Sequence[NodeTotal]) -> list[PartCosts]:
     ]
 
 
-def gpu_money_fields(split: GpuSplit, costs: PartCosts) -> GpuMoneyFields:
+def gpu_money_of(split: GpuSplit, costs: PartCosts) -> GpuMoney:
     def cost(place: int) -> str | None:
         return None if costs is None else render_money(costs[place])
 
-    return GpuMoneyFields(
+    return GpuMoney(
         gpu_hours=hours(sum(split.parts, Fraction(0))),
         used_gpu_hours=hours(split.used),
         idle_gpu_hours=hours(split.idle),
@@ -180,4 +145,4 @@ def whole_gpu_money(totals: Sequence[NodeTotal], costs: Sequence[PartCosts]) -> 
     split = sum((each.split for each in totals), GpuSplit())
     priced = [each for each in costs if each is not None]
     added = tuple(map(sum, zip(*priced, strict=True))) if priced else None
-    return GpuMoney(**gpu_money_fields(split, added))  # type: ignore[arg-type]
+    return gpu_money_of(split, added)  # type: ignore[arg-type]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
+from msgspec.structs import asdict
+
 from fairlead.console.boards.usage.figures import (
-    gpu_money_fields,
+    gpu_money_of,
     hours,
     money_text,
     plain,
@@ -157,7 +159,7 @@ def node_rows(facts: IdleFacts, book: PriceBook) -> tuple[list[NodeGpuMoney], Gp
         hour = newest.get(uids[name])
         rows.append(
             NodeGpuMoney(
-                **gpu_money_fields(total.split, cost),
+                **asdict(gpu_money_of(total.split, cost)),
                 node=name,
                 model=models[name],
                 lacking=hour.lacking if hour is not None else "",

@@ -9,7 +9,7 @@ from typing import Final
 from fairlead.console.boards.usage.figures import (
     CORE,
     Money,
-    figure_fields,
+    figures_of,
     money_sum,
     money_text,
     plain,
@@ -17,19 +17,27 @@ from fairlead.console.boards.usage.figures import (
     table_money,
 )
 from fairlead.console.boards.usage.ledger_reads import envelope_of, read_usage, time_text
-from fairlead.console.pages.usage.tables import JobCost, PodCost, UsageFigures
+from fairlead.console.pages.usage.tables import JobCost, PodCost
 from fairlead.errors import NotFound
-from fairlead.model.usage.ledger import GPU, HOUR, OPEN, ClosedBy, JobRecord, PodInterval
+from fairlead.model.usage.ledger import (
+    DAY,
+    GPU,
+    HOUR,
+    OPEN,
+    SUMS_KEPT,
+    ClosedBy,
+    JobRecord,
+    PodInterval,
+)
 from fairlead.model.usage.sums import UsageIntegral
 from fairlead.ports import LedgerReading
 from fairlead.rules.usage.cost import Charge, Total, charge, node_time, totals
-from fairlead.rules.usage.periods import KEPT_DAYS, Period
+from fairlead.rules.usage.periods import Period
 from fairlead.rules.usage.prices import PriceBook
 
 INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 RUNNING: Final = "running"
 _SECOND: Final = 1000
-_KEPT_MS: Final = KEPT_DAYS * 24 * HOUR
 
 
 async def job_cost(
@@ -52,7 +60,7 @@ async def job_cost(
     bounds = await ledger.ledger_bounds()
     intervals = await ledger.pod_intervals(0, OPEN, [namespace], chosen.uid)
     start, end = _time_of(chosen, intervals, bounds.heartbeat, now)
-    read = await read_usage(ledger, Period("job", start, end), [namespace])
+    read = await read_usage(ledger, bounds, Period("job", start, end), [namespace])
     own = [each for each in read.sums if each.job.uid == chosen.uid]
     total = totals(own, read.book, lambda _: "").get("", Total())
     charges = [interval_charge(each, read.book, bounds.heartbeat) for each in intervals]
@@ -71,7 +79,7 @@ async def job_cost(
         start=time_text(start) if own or intervals else None,
         end=_end(chosen, intervals),
         currency=read.book.currency,
-        figures=UsageFigures(**figure_fields(_with_pods(total, intervals), money)),
+        figures=figures_of(_with_pods(total, intervals), money),
         pods=[
             _pod_row(each, read.book, money, bounds.heartbeat)
             for each, money in zip(intervals, moneys, strict=True)
@@ -86,7 +94,8 @@ def _no_job(namespace: str, name: str, job_type: str, uid: str) -> NotFound:
     return NotFound(
         "store",
         f"the ledger has no {kind}job `{name[:253]}` in the namespace `{namespace[:253]}`{which}",
-        f"jobs are kept for {KEPT_DAYS} days after their end; `fairlead usage --by job` lists them",
+        f"jobs are kept for {SUMS_KEPT // DAY} days after their end; "
+        "`fairlead usage --by job` lists them",
     )
 
 
@@ -96,7 +105,7 @@ def _time_of(
     """The time in which the job may have held something, at least a millisecond."""
     starts = [each.started_at for each in intervals]
     starts += [at for at in (job.created_at, job.started_at) if at]
-    start = max(min(starts, default=now), now - _KEPT_MS)
+    start = max(min(starts, default=now), now - SUMS_KEPT)
     ends = [heartbeat if each.ended_at == OPEN else each.ended_at for each in intervals]
     if job.deleted_at or job.finished_at:
         ends.append(max(job.deleted_at, job.finished_at))

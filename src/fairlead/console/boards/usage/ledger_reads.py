@@ -90,10 +90,12 @@ class UsageRead(Struct, frozen=True):
 
 
 async def read_usage(
-    ledger: LedgerReading, period: Period, namespaces: Collection[str] | None
+    ledger: LedgerReading,
+    bounds: LedgerBounds,
+    period: Period,
+    namespaces: Collection[str] | None,
 ) -> UsageRead:
     """The sums of a period; none of them crosses the beginning of a billing day."""
-    bounds = await ledger.ledger_bounds()
     plan = plan_of(period, bounds, time_zone(bounds.zone))
     sums: list[UsageSum] = []
     nodes: list[NodeSum] = []

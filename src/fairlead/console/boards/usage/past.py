@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
@@ -14,6 +13,7 @@ from fairlead.kinds.workloads import workload_of
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.usage.ledger import KeptState, StateKind
 from fairlead.ports import LedgerReading
+from fairlead.rules.usage.days import time_zone
 from fairlead.rules.usage.past import (
     PastMoment,
     gap_text,
@@ -41,7 +41,7 @@ async def find_moment(ledger: LedgerReading, text: str, now: int) -> tuple[PastM
     Raises UserError with the bounds, or with the forms of a moment; StoreDown.
     """
     bounds = await ledger.ledger_bounds()
-    zone = ZoneInfo(bounds.zone)
+    zone = time_zone(bounds.zone)
     now = max(now, bounds.heartbeat)
     found = past_moment(parse_past_moment(text, now, zone), bounds, now)
     return found, gap_text(found, zone)

@@ -12,17 +12,15 @@ from msgspec import Struct
 
 from fairlead.console.boards.jobs_rows import STATUSES, job_entry_of, job_row_set
 from fairlead.console.boards.rows import RowSet
+from fairlead.console.boards.usage.figures import CORE
 from fairlead.console.pages.envelope import Sentence, counted, exact_timestamp, neat, timestamp
 from fairlead.console.pages.jobs import Instance, InstanceCounts, JobRow, LifeStep
-from fairlead.model.usage.ledger import GPU, OPEN, ClosedBy, JobRecord, PodInterval
+from fairlead.model.usage.ledger import GPU, OPEN, SUMS_KEPT, ClosedBy, JobRecord, PodInterval
 from fairlead.ports import LedgerReading
 from fairlead.rules.jobs.status import FAILED, SUCCEEDED, board_state
 
-JOBS_KEPT_MS: Final = 400 * 86_400_000
-"""How long the ledger keeps jobs (docs/spec/usage.md#days)."""
 DELETED: Final = "Deleted"
 """The status of a job that was deleted before its end."""
-_CORE: Final = 1000
 _SECOND: Final = 1000
 _ENDED: Final = (SUCCEEDED, FAILED)
 
@@ -38,7 +36,7 @@ async def past_jobs(
     ledger: LedgerReading, now: int, namespaces: Collection[str] | None
 ) -> tuple[JobRecord, ...]:
     """The deleted jobs of the last 400 days, the newest first. `namespaces`: None = all."""
-    found = await ledger.ledger_jobs(now - JOBS_KEPT_MS, now + 1, namespaces)
+    found = await ledger.ledger_jobs(now - SUMS_KEPT, now + 1, namespaces)
     return tuple(record for record in found if record.deleted_at)
 
 
@@ -46,11 +44,11 @@ async def past_job(
     ledger: LedgerReading, now: int, namespace: str, type_: str, name: str
 ) -> PastJob | None:
     """The newest job of this name; None if the ledger never had one."""
-    found = await ledger.ledger_jobs(now - JOBS_KEPT_MS, now + 1, (namespace,), name)
+    found = await ledger.ledger_jobs(now - SUMS_KEPT, now + 1, (namespace,), name)
     record = next((each for each in found if each.type == type_), None)
     if record is None:
         return None
-    start = record.created_at or now - JOBS_KEPT_MS
+    start = record.created_at or now - SUMS_KEPT
     intervals = await ledger.pod_intervals(start, now + 1, (namespace,), record.uid)
     return PastJob(record, tuple(intervals))
 
@@ -117,7 +115,7 @@ def past_job_row(
         instances=InstanceCounts(record.instances, 0, 0, 0, 0, 0),
         nodes=sorted({each.node for each in held}),
         gpu_seconds=None if intervals is None else _integral(held, now, GPU, "gpu"),
-        core_seconds=None if intervals is None else _integral(held, now, _CORE, "cpu_milli"),
+        core_seconds=None if intervals is None else _integral(held, now, CORE, "cpu_milli"),
         cost=None,
         list_cost=None,
         live=False,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -20,12 +20,11 @@ from fairlead.console.pages.usage.prices import (
     PriceWritten,
 )
 from fairlead.errors import UserError
-from fairlead.model.usage.ledger import GPU, NodeInterval, PriceClass
+from fairlead.model.usage.ledger import GPU, RECORDS_KEPT, LedgerBounds, NodeInterval, PriceClass
 from fairlead.model.usage.prices import Price
 from fairlead.ports import LedgerReading
 from fairlead.rules.usage.days import parse_day_start, time_zone
 from fairlead.rules.usage.money import parse_money, render_money
-from fairlead.rules.usage.periods import RECORDS_MS
 from fairlead.rules.usage.prices import (
     PriceBook,
     class_labels,
@@ -44,8 +43,12 @@ class PriceFacts(Struct, frozen=True):
 
     prices: tuple[Price, ...]
     classes: Mapping[PriceClass, int]
-    zone: ZoneInfo
+    bounds: LedgerBounds
     now: int
+
+    @property
+    def zone(self) -> ZoneInfo:
+        return time_zone(self.bounds.zone)
 
     @property
     def book(self) -> PriceBook:
@@ -55,16 +58,14 @@ class PriceFacts(Struct, frozen=True):
 async def price_facts(ledger: LedgerReading, now: int) -> PriceFacts:
     """Raises StoreDown."""
     bounds = await ledger.ledger_bounds()
-    nodes = await ledger.node_intervals(now - RECORDS_MS, now)
-    return PriceFacts(
-        await ledger.prices(), _classes(nodes, now, bounds.heartbeat), time_zone(bounds.zone), now
-    )
+    nodes = await ledger.node_intervals(now - RECORDS_KEPT, now)
+    return PriceFacts(await ledger.prices(), _classes(nodes, now, bounds.heartbeat), bounds, now)
 
 
 def _classes(nodes: Sequence[NodeInterval], now: int, heartbeat: int) -> dict[PriceClass, int]:
     found: dict[PriceClass, int] = {}
     for each in nodes:
-        node_ms = min(each.ended_at, heartbeat) - max(each.started_at, now - RECORDS_MS)
+        node_ms = min(each.ended_at, heartbeat) - max(each.started_at, now - RECORDS_KEPT)
         found[each.price_class] = found.get(each.price_class, 0) + max(0, node_ms)
     return found
 
@@ -80,7 +81,7 @@ async def price_table(ledger: LedgerReading, now: int) -> Table:
         row_type=PriceRow,
         rows=rows,
         sentence=_sentence(facts, book),
-        **envelope_of(await ledger.ledger_bounds(), now),
+        **envelope_of(facts.bounds, now),
         more={"currency": book.currency, "zone": zone, "classes": _class_rows(facts, book)},
     )
 
@@ -166,9 +167,9 @@ async def planned_price(
     facts = await price_facts(ledger, now)
     unreadable: list[FieldFault] = []
 
-    def read(field: str, text: str, parse: object) -> int | None:
+    def read(field: str, text: str, parse: Callable[[str], int]) -> int | None:
         try:
-            return parse(text)  # type: ignore[operator,no-any-return]
+            return parse(text)
         except UserError as error:
             unreadable.append(FieldFault(field, "malformed", f"{error.what}; {error.hint}"))
             return None

@@ -23,12 +23,12 @@ from fairlead.console.pages.usage.replay import (
 )
 from fairlead.errors import UserError
 from fairlead.model.quota.tree import QuotaTree
-from fairlead.model.usage.ledger import HOUR, KeptState, PriceClass
+from fairlead.model.usage.ledger import HOUR, RECORDS_KEPT, KeptState, PriceClass
 from fairlead.ports import LedgerReading
 from fairlead.rules.usage.cost import weights
 from fairlead.rules.usage.days import time_zone
 from fairlead.rules.usage.money import rounded
-from fairlead.rules.usage.periods import RECORDS_MS, parse_period, plan_of
+from fairlead.rules.usage.periods import parse_period, plan_of
 from fairlead.rules.usage.prices import PriceBook
 from fairlead.rules.usage.replay.changes import ModelChange, asked_tree, with_nodes
 from fairlead.rules.usage.replay.history import KINDS, PastRow, ReplayInput, ReplayReader
@@ -82,7 +82,7 @@ async def quota_replay(
             "start `fairlead usage-recorder`, or look at its log",
         )
     period = parse_period(words, now, time_zone(bounds.zone))
-    if period.end - period.start > RECORDS_MS:
+    if period.end - period.start > RECORDS_KEPT:
         raise UserError(
             f"the period `{period.name}` is longer than 90 days",
             "pods and nodes are kept for 90 days: ask for a shorter time",

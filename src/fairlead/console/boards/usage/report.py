@@ -11,9 +11,10 @@ from fractions import Fraction
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from fairlead.console.boards.usage.figures import (
-    gpu_money_fields,
+    gpu_money_of,
     hours,
     money_text,
     plain,
@@ -165,7 +166,7 @@ def _models(month: _Month) -> tuple[list[ModelGpuMoney], GpuMoney | None]:
     found = [by_model[name] for name in names]
     costs = split_costs(found)
     rows = [
-        ModelGpuMoney(**gpu_money_fields(total.split, cost), model=name)
+        ModelGpuMoney(**asdict(gpu_money_of(total.split, cost)), model=name)
         for name, total, cost in zip(names, found, costs, strict=True)
     ]
     return rows, whole_gpu_money(found, costs)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from msgspec.structs import asdict
+
 from fairlead.console.boards.usage.figures import (
     Money,
-    figure_fields,
+    figures_of,
     hours,
     table_money,
     whole,
@@ -55,8 +57,9 @@ async def usage_table(
     StoreDown.
     """
     by = checked_by(words.get("by") or BY_DEFAULT)
-    zone = time_zone((await ledger.ledger_bounds()).zone)
-    read = await read_usage(ledger, parse_period(words, now, zone), namespaces)
+    bounds = await ledger.ledger_bounds()
+    period = parse_period(words, now, time_zone(bounds.zone))
+    read = await read_usage(ledger, bounds, period, namespaces)
     rows, figures = usage_rows(read.sums, read.book, by)
     return Table(
         row_type=UsageRow,
@@ -89,7 +92,7 @@ def usage_rows(
     moneys: list[Money] = table_money([each.charge for each in rows])
     shown = [
         UsageRow(
-            **figure_fields(total, money),
+            **asdict(figures_of(total, money)),
             name=owner.name,
             namespace=owner.namespace,
             type=owner.type,

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from typing import Final
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from fairlead.console.boards.usage.replay import Progress, quota_replay
+from fairlead.console.boards.usage.replay import quota_replay
 from fairlead.console.http.answers import json_answer
 from fairlead.console.http.routes.console import Answering, Console, csrf_token, usage_ledger
 from fairlead.console.http.subjects import subject_of
 from fairlead.console.http.writes import own_body
 from fairlead.console.pages.endpoints import Endpoint
-from fairlead.console.pages.usage.replay import QuotaReplay, ReplayOrder, parse_replay_order
+from fairlead.console.pages.usage.replay import ReplayOrder, parse_replay_order
 from fairlead.errors import UserError
 from fairlead.model.quota.tree import QuotaTree
-from fairlead.ports import LedgerReading
-from fairlead.rules.usage.replay.changes import ModelChange, parse_model_change
+from fairlead.rules.usage.replay.changes import parse_model_change
 from fairlead.wire.quota.elastic_quota import WireQuotaTree, parse_quota_tree
 
 
@@ -34,25 +32,19 @@ async def begin_replay(console: Console, request: Request, endpoint: Endpoint) -
     ledger, subject = usage_ledger(console), subject_of(request)
     nodes = [parse_model_change(text) for text in order.nodes]
     tree = await _tree(console, order)
-    run = partial(_replayed, ledger, tree, order.period, console.now_ms(), nodes)
-    return json_answer(request, console.replays.begin(order, subject.user or subject.name, run))
+    words, now = {"period": order.period}, console.now_ms()
+    state = console.replays.begin(
+        order,
+        subject.user or subject.name,
+        lambda progress: quota_replay(ledger, tree, words, now, nodes, progress),
+    )
+    return json_answer(request, state)
 
 
 async def cancel_replay(console: Console, request: Request, endpoint: Endpoint) -> Response:
     await own_body(request, csrf_token(console, request), is_empty=True)
     usage_ledger(console)
     return json_answer(request, console.replays.cancel())
-
-
-async def _replayed(
-    ledger: LedgerReading,
-    tree: QuotaTree | None,
-    period: str,
-    now: int,
-    nodes: list[ModelChange],
-    progress: Progress,
-) -> QuotaReplay:
-    return await quota_replay(ledger, tree, {"period": period}, now, nodes, progress)
 
 
 async def _tree(console: Console, order: ReplayOrder) -> QuotaTree | None:

@@ -8,27 +8,20 @@ from fairlead.model.keys import LABEL_GPU_MODEL, LABEL_GPU_PRODUCT
 from fairlead.model.node import Node
 from fairlead.model.resources import CPU, MEMORY
 from fairlead.model.usage.ledger import Amount, PriceClass
+from fairlead.model.usage.prices import MATCHED_NODE_LABELS, MODEL_LABEL
 from fairlead.rules.usage.recording.amounts import MIB, NodeGpus
 
-GPU_MODEL: Final = "gpu-model"
-LABELS: Final = (
-    "fairlead.io/price-class",
-    "karpenter.sh/capacity-type",
-    "node.kubernetes.io/instance-type",
-    "topology.kubernetes.io/region",
-    "topology.kubernetes.io/zone",
-)
-"""Labels of nodes that a price may match, sorted."""
 _NOTHING: Final = Amount()
 
 
 def price_class(node: Node, gpus: NodeGpus, held: Amount = _NOTHING) -> PriceClass:
     """The class of a node whose pods hold `held` together: no capacity is below that."""
     model = _model(node) if gpus.gpu else ""
-    found = [(key, node.labels[key]) for key in LABELS if key in node.labels]
-    labels = tuple(sorted((*found, (GPU_MODEL, model)) if model else found))
+    found = [(key, node.labels[key]) for key in MATCHED_NODE_LABELS if key in node.labels]
+    if model:
+        found.append((MODEL_LABEL, model))
     return PriceClass(
-        labels,
+        tuple(sorted(found)),
         model,
         max(gpus.gpu, held.gpu),
         max(node.allocatable.get(CPU, 0), held.cpu_milli),

@@ -35,8 +35,11 @@ from fairlead.model.usage.actions import (
     WriteLedger,
 )
 from fairlead.model.usage.ledger import (
+    DAY,
     HOUR,
     RECENT,
+    RECORDS_KEPT,
+    SUMS_KEPT,
     JobRecord,
     LedgerClaim,
     StateKind,
@@ -59,9 +62,6 @@ from fairlead.rules.usage.recording.stranding import is_waiting, shapes_of, stra
 
 HEARTBEAT_SECONDS: Final = 10.0
 RETRY_SECONDS: Final = (1.0, 2.0, 5.0, 10.0)
-DAY: Final = 24 * HOUR
-RECORD_DAYS: Final = 90
-SUM_DAYS: Final = 400
 _OF_NODES: Final = (StateKind.CARDS, StateKind.WITHHELD)
 """Kinds of states whose uid is the name of a node."""
 _PAUSE_AFTER: Final = 200
@@ -313,7 +313,7 @@ class UsageRecorder:
             yield self._send(FoldDay(day, end))
         elif self._forgotten_at + DAY <= at:
             self._forgotten_at = at
-            yield self._send(ForgetLedger(at - RECORD_DAYS * DAY, at - SUM_DAYS * DAY))
+            yield self._send(ForgetLedger(at - RECORDS_KEPT, at - SUMS_KEPT))
 
     def _send(self, action: UsageAction) -> UsageAction:
         self._under_way = action
@@ -443,7 +443,7 @@ class UsageRecorder:
             if seen.pod.is_finished:
                 self._recorded.add(uid)
         if self._is_first and doubt is not None and begun and not self._fold_from:
-            self._fold_from = max(min(each[0] for each in begun), at - RECORD_DAYS * DAY)
+            self._fold_from = max(min(each[0] for each in begun), at - RECORDS_KEPT)
         elif not self._fold_from:
             self._fold_from = at
 
@@ -472,12 +472,10 @@ class UsageRecorder:
             self._waiting.pop(uid, None)
         job = self.owners.job_of(pod)
         jobless = self._jobless.setdefault(pod.namespace, set())
-        if job.uid:
+        if job.uid in self.owners.jobs:  # a serving job is no object, and has no record
             self._pods_of.setdefault(job.uid, set()).add(uid)
             self._jobs_to_record.add(job.uid)
-            jobless.discard(uid)
-        else:
-            jobless.add(uid)
+        (jobless.discard if job.uid else jobless.add)(uid)
         return Seen(pod, self.owners.used_by(pod), job)
 
     def _forget_pod(self, uid: str, at: int, doubt: int | None) -> None:
