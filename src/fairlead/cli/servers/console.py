@@ -11,7 +11,7 @@ from fairlead.cli.servers.sign_in_flags import add_sign_in
 from fairlead.cli.servers.usage_recorder import add_time_zone
 
 NAME = "console"
-HELP = """Serve the console of a cluster: ten boards, read only.
+HELP = """Serve the console of a cluster. Without sign-in its boards are read only.
 
 It follows the cluster of --kubeconfig (else KUBECONFIG, ~/.kube/config, in-cluster). Charts come
 from Prometheus if one is configured, else from the last hour that the console has recorded.
