@@ -1,5 +1,5 @@
 // The tools of a table: which columns, how dense, the rows as CSV; and the foot that turns pages.
-import { Popover, Select } from "antd";
+import { Button, Popover, Select } from "antd";
 import { apiAddress } from "../api/fetch";
 import { count } from "../format/format";
 import { type CommandTable } from "../commands/commands";
@@ -96,6 +96,28 @@ export function TableFoot({ total, paging, set }: { total: number; paging: Pagin
           </button>
         </div>
       )}
+    </div>
+  );
+}
+
+/** Of a list that is read from the newest row on, without numbers of pages. undefined: there is nothing to go to. */
+export function OlderFoot({ onNewest, onOlder }: { onNewest: (() => void) | undefined; onOlder: (() => void) | undefined }) {
+  const { t } = useWords();
+  if (!onNewest && !onOlder) return null;
+  return (
+    <div className="table-foot">
+      <div className="end">
+        {onNewest && (
+          <Button size="small" onClick={onNewest} data-testid="action-newest">
+            {t("table.newest")}
+          </Button>
+        )}
+        {onOlder && (
+          <Button size="small" onClick={onOlder} data-testid="action-older">
+            {t("table.older")}
+          </Button>
+        )}
+      </div>
     </div>
   );
 }

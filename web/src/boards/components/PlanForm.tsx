@@ -8,7 +8,7 @@ import { Checks } from "../../parts/Checks";
 import { allFaults, Faults, Field, FormDialog } from "../../parts/FormDialog";
 import { useLate } from "../../parts/useLate";
 import { navigate } from "../../router/router";
-import { Changes, type Draft, EMPTY, EqualLine, isOfField, orderOf, SourceFields, Steps } from "./PlanParts";
+import { Changes, type Draft, EMPTY, EqualLine, isOfField, orderOf, PlanAgain, SourceFields, Steps } from "./PlanParts";
 import { type Store, StoreChoice } from "./StoreChoice";
 
 export type Do = "deploy" | "upgrade" | "remove";
@@ -122,13 +122,7 @@ function Planned({ row, act, plan, store, onBack, onClose }: Props & { plan: Com
           <input type="text" className="mono" value={typed} autoComplete="off" onChange={(event) => setTyped(event.target.value)} data-testid="plan-name" />
         </Field>
       )}
-      {start.error && (
-        <p>
-          <button type="button" className="link" onClick={onBack} data-testid="plan-again">
-            {t("components.planAgain")}
-          </button>
-        </p>
-      )}
+      {start.error && <PlanAgain onBack={onBack} />}
     </FormDialog>
   );
 }

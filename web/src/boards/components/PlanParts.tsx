@@ -123,6 +123,18 @@ export function Steps({ titles }: { titles: readonly string[] }) {
   );
 }
 
+/** Back to the fields: a plan that could not be started is made anew. */
+export function PlanAgain({ onBack }: { onBack: () => void }) {
+  const { t } = useWords();
+  return (
+    <p>
+      <button type="button" className="link" onClick={onBack} data-testid="plan-again">
+        {t("components.planAgain")}
+      </button>
+    </p>
+  );
+}
+
 export function EqualLine({ text }: { text: string }) {
   const { t } = useWords();
   return (

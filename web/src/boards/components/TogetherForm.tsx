@@ -8,7 +8,7 @@ import { Checks } from "../../parts/Checks";
 import { allFaults, Faults, FormDialog } from "../../parts/FormDialog";
 import { useLate } from "../../parts/useLate";
 import { CHECK_AGAIN_MS, useStart } from "./PlanForm";
-import { Changes, type Draft, EMPTY, EqualLine, isOfField, orderOf, SourceFields, Steps } from "./PlanParts";
+import { Changes, type Draft, EMPTY, EqualLine, isOfField, orderOf, PlanAgain, SourceFields, Steps } from "./PlanParts";
 
 interface Props {
   rows: readonly ComponentListRow[];
@@ -83,13 +83,7 @@ function Planned({ plan, onBack, onClose }: { plan: ComponentsPlanned; onBack: (
         </section>
       ))}
       <EqualLine text={plan.line} />
-      {start.error && (
-        <p>
-          <button type="button" className="link" onClick={onBack} data-testid="plan-again">
-            {t("components.planAgain")}
-          </button>
-        </p>
-      )}
+      {start.error && <PlanAgain onBack={onBack} />}
     </FormDialog>
   );
 }

@@ -18,6 +18,7 @@ import { Choice, SearchFilter } from "../../table/Filters";
 import type { Column } from "../../table/columns";
 import { DataTable } from "../../table/DataTable";
 import { ListTable } from "../../table/ListTable";
+import { OlderFoot } from "../../table/TableTools";
 import { useKept } from "../../table/useKept";
 import { kindWord, stateWord, subjectWord } from "./words";
 
@@ -98,22 +99,7 @@ function Earlier() {
             ) : (
               <DataTable name="earlier-operations" caption={t("operations.earlier")} columns={columns} rows={page.items} rowKey={(row) => row.id} total={page.items.length} onOpen={(row) => navigate(`/operations/${encodeURIComponent(row.id)}`)} walkable />
             )}
-            {(page.before || from !== NEWEST) && (
-              <div className="table-foot">
-                <div className="end">
-                  {from !== NEWEST && (
-                    <Button size="small" onClick={() => set({ earlier: NEWEST })} data-testid="action-newest">
-                      {t("operations.newest")}
-                    </Button>
-                  )}
-                  {page.before && (
-                    <Button size="small" onClick={() => set({ earlier: page.before })} data-testid="action-older">
-                      {t("operations.older")}
-                    </Button>
-                  )}
-                </div>
-              </div>
-            )}
+            <OlderFoot onNewest={from !== NEWEST ? () => set({ earlier: NEWEST }) : undefined} onOlder={page.before ? () => set({ earlier: page.before }) : undefined} />
           </>
         )}
       </Answered>

@@ -1,5 +1,4 @@
 // The audit: who did what, when, and how it ended. Newest first; older rows on demand.
-import { Button } from "antd";
 import { useMemo } from "react";
 import { apiAddress } from "../../api/fetch";
 import { useAudit } from "../../api/queries";
@@ -14,6 +13,7 @@ import { useQueryState } from "../../router/usequery";
 import type { Column } from "../../table/columns";
 import { DataTable } from "../../table/DataTable";
 import { Choice, SearchFilter } from "../../table/Filters";
+import { OlderFoot } from "../../table/TableTools";
 import { whenWord } from "./words";
 
 const FILTERS = ["action", "result", "actor", "q"] as const;
@@ -62,22 +62,7 @@ export function AuditBoard() {
             ) : (
               <>
                 <DataTable name="audit" caption={t("title.audit")} columns={columns} rows={page.items} rowKey={(row) => String(row.id)} total={page.total} walkable />
-                {(page.before > 0 || params.has("before")) && (
-                  <div className="table-foot">
-                    <div className="end">
-                      {params.has("before") && (
-                        <Button size="small" onClick={() => set({ before: null })}>
-                          {t("audit.newest")}
-                        </Button>
-                      )}
-                      {page.before > 0 && (
-                        <Button size="small" onClick={() => set({ before: String(page.before) })}>
-                          {t("audit.older")}
-                        </Button>
-                      )}
-                    </div>
-                  </div>
-                )}
+                <OlderFoot onNewest={params.has("before") ? () => set({ before: null }) : undefined} onOlder={page.before > 0 ? () => set({ before: String(page.before) }) : undefined} />
               </>
             )
           }
