@@ -41,6 +41,7 @@ NOT_SIMULATED = {
     "fairlead_exporter_pod_map_age_seconds": "simulated cards know their holders",
     "fairlead_gpu_nvlink_up": "the simulated driver does not report it",
     "fairlead_gpushare_allocate_total": "no agent's process answers simulated kubelets",
+    "fairlead_usage_recorder_heartbeat_timestamp_seconds": "the laptop's recorder is no process",
 }
 """Each with its reason."""
 
