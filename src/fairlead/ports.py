@@ -1459,8 +1459,8 @@ class LedgerReading(PriceRecords, Protocol):
     async def states_at(
         self, at: int, kinds: Collection[StateKind], namespaces: Collection[str] | None = None
     ) -> tuple[KeptState, ...]:
-        """The states that are valid at this time, by kind, namespace, name and uid. Those without a
-        namespace, as nodes and trees, are returned whatever `namespaces` is.
+        """The states that are valid at this time, by kind, namespace, name, uid and start. Those
+        without a namespace, as nodes and trees, are returned whatever `namespaces` is.
         """
         ...
 

@@ -364,7 +364,7 @@ def _sorted(found: Iterable[Interval], *fields: str) -> tuple[Interval, ...]:
 
 
 def _in_order(found: Iterable[KeptState]) -> tuple[KeptState, ...]:
-    return tuple(sorted(found, key=attrgetter("kind", "namespace", "name", "uid")))
+    return tuple(sorted(found, key=attrgetter("kind", "namespace", "name", "uid", "started_at")))
 
 
 def _remove(kept: dict[Any, Any], is_over: Callable[[Any], bool]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -183,7 +183,7 @@ def states_begun(
 
 
 def states(connection: Connection, condition: ColumnElement[bool]) -> tuple[KeptState, ...]:
-    """By kind, namespace, name and uid."""
+    """By kind, namespace, name, uid and start."""
     columns = kept_states.c
     parts = [
         *(columns.kind, columns.namespace, columns.name, columns.uid),
@@ -195,7 +195,7 @@ def states(connection: Connection, condition: ColumnElement[bool]) -> tuple[Kept
         joined = select(func.concat_ws(as_rows.SEPARATOR, *parts)).where(condition)
         texts = _raw(connection, joined)
         found = [each[0].split(as_rows.SEPARATOR, len(parts) - 1) for each in texts]
-    found.sort(key=itemgetter(0, 1, 2, 3))
+    found.sort(key=lambda row: (*row[:4], int(row[4])))
     kinds = {str(kind): kind for kind in StateKind}
     return tuple(
         KeptState(kinds[kind], uid, int(started_at), namespace, name, body.encode(), int(ended_at))
