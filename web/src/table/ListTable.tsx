@@ -14,6 +14,8 @@ interface Props<Row> {
   name: string;
   slug: string;
   title: string;
+  /** Beside the title. */
+  note?: ReactNode;
   /** The route that the rows come from. */
   path: string;
   command: CommandTable;
@@ -33,7 +35,7 @@ interface Props<Row> {
   none: ReactNode;
 }
 
-export function ListTable<Row>({ name, slug, title, path, command, asked, asking, filters, columns, rowKey, selected, onOpen, tree, noneMatch, none }: Props<Row>) {
+export function ListTable<Row>({ name, slug, title, note, path, command, asked, asking, filters, columns, rowKey, selected, onOpen, tree, noneMatch, none }: Props<Row>) {
   const { t } = useWords();
   const [, set] = useQueryState();
   const view = useTableView(name);
@@ -51,7 +53,7 @@ export function ListTable<Row>({ name, slug, title, path, command, asked, asking
     none
   );
   return (
-    <Panel slug={slug} title={title} tools={<TableTools view={view} columns={columns} csv={{ path, params: asking }} command={command} />} flush>
+    <Panel slug={slug} title={title} note={note} tools={<TableTools view={view} columns={columns} csv={{ path, params: asking }} command={command} />} flush>
       <Answered asked={asked} bones={<Bones lines={10} />}>
         {(list) => {
           if (list.total === 0) return nothing;

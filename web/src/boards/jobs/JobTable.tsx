@@ -9,6 +9,8 @@ import { jobColumns, jobRowKey } from "./columns";
 interface Props {
   slug: string;
   title: string;
+  /** Beside the title. */
+  note?: ReactNode;
   asked: Kept<JobList>;
   asking: URLSearchParams;
   filters: readonly string[];

@@ -64,18 +64,6 @@ export function JobsBoard() {
           <Choice name="job_status" choices={STATUSES} nameOf={wordOf} params={params} set={set} width={144} />
           <Choice name="user" label={t("col.user")} choices={facets?.["user"] ?? []} params={params} set={set} width={98} />
           <Choice name="leaf" label={t("col.quotaPath")} choices={facets?.["leaf"] ?? []} params={params} set={set} width={136} />
-          {!at && (
-            <Choices
-              name="deleted"
-              label={t("jobs.which")}
-              value={areDeleted ? "yes" : ""}
-              choices={[
-                { value: "", word: t("jobs.existing") },
-                { value: "yes", word: t("jobs.deletedOnly") },
-              ]}
-              onChoose={(deleted) => set({ deleted, page: null, open: null })}
-            />
-          )}
           <div className="end">
             <SubmitLink />
             <SearchFilter params={params} set={set} placeholder={t("jobs.search")} />
@@ -86,6 +74,20 @@ export function JobsBoard() {
         <JobTable
           slug="training-jobs"
           title={t("panel.jobs")}
+          note={
+            !at && (
+              <Choices
+                name="deleted"
+                label={t("jobs.which")}
+                value={areDeleted ? "yes" : ""}
+                choices={[
+                  { value: "", word: t("jobs.existing") },
+                  { value: "yes", word: t("jobs.deletedOnly") },
+                ]}
+                onChoose={(deleted) => set({ deleted, page: null, open: null })}
+              />
+            )
+          }
           asked={asked}
           asking={asked.shown}
           filters={FILTERS}
