@@ -35,6 +35,8 @@ def test_a_researcher_submits_by_keyboard_and_clones(laptop: Laptop, browser: Br
         tab.at(f"act-as-{RESEARCHER}").click()
         expect(tab.at("action-person")).to_have_text(RESEARCHER)
         tab.page.goto(f"{url}/jobs")
+        expect(tab.at("action-submit")).to_be_visible()
+        assert tab.page.locator(".filters").evaluate("line => line.offsetHeight") < 40
         tab.at("action-submit").click()
         expect(tab.at("page-submit")).to_be_visible()
         expect(tab.at("submit-namespace").locator("option")).to_have_text([PLACE])

@@ -17,6 +17,8 @@ interface Props {
   title: string;
   answer: Answer | undefined;
   onRefresh: () => void;
+  /** What a user can do here, beside the freshness. */
+  action?: ReactNode;
   before?: ReactNode;
   /** The sentence of a page whose answer has none; boards show the server's. */
   sentence?: Sentence | undefined;
@@ -28,7 +30,7 @@ interface Props {
   at?: string | null;
 }
 
-export function PageHead({ title, answer, onRefresh, before, sentence = answer?.sentence, worst, of, at = null }: Props) {
+export function PageHead({ title, answer, onRefresh, action, before, sentence = answer?.sentence, worst, of, at = null }: Props) {
   const words = useWords();
   const { t } = words;
   useEffect(() => {
@@ -49,6 +51,7 @@ export function PageHead({ title, answer, onRefresh, before, sentence = answer?.
           {sentence ? [sentence, worst].flatMap((each) => (each ? [sentenceWords(each, words)] : [])).join(" ") : "\u00a0"}
         </p>
       </div>
+      {action}
       {answer && at === null && <Fresh answer={answer} onRefresh={onRefresh} />}
     </div>
   );

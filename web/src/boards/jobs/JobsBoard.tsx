@@ -55,7 +55,7 @@ export function JobsBoard() {
   return (
     <ChartPageProvider fallback="30m">
       <main className="page" data-testid="page-jobs">
-        <PageHead title={t("title.jobs")} answer={asked.data} at={at} onRefresh={() => void asked.refetch()} />
+        <PageHead title={t("title.jobs")} answer={asked.data} at={at} onRefresh={() => void asked.refetch()} action={<SubmitLink />} />
         {at && <PastBar />}
         <div className="filters">
           <Choice name="job_namespace" choices={facets?.["job_namespace"] ?? []} params={params} set={set} width={164} />
@@ -65,7 +65,6 @@ export function JobsBoard() {
           <Choice name="user" label={t("col.user")} choices={facets?.["user"] ?? []} params={params} set={set} width={98} />
           <Choice name="leaf" label={t("col.quotaPath")} choices={facets?.["leaf"] ?? []} params={params} set={set} width={136} />
           <div className="end">
-            <SubmitLink />
             <SearchFilter params={params} set={set} placeholder={t("jobs.search")} />
           </div>
         </div>
