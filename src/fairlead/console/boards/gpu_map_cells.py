@@ -9,7 +9,6 @@ them.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
@@ -136,10 +135,11 @@ def in_order(nodes: Iterable[NodeOccupancy]) -> list[NodeOccupancy]:
 
 def card_states(occupied: NodeOccupancy) -> list[CardState]:
     """The node's cards in their order, each with the state that the map shows."""
-    claims = _unplaced_claims(occupied)
+    wanted = _claimed(occupied)
+    claims = _unplaced_claims(occupied, wanted)
     silent, takes_pods = is_silent(occupied.node), is_open(occupied.node)
     # a pod has a card, but it is unknown which
-    is_lost = bool(_claimed(occupied)) and not _are_nameless(occupied.cards)
+    is_lost = bool(wanted) and not _are_nameless(occupied.cards)
     cards = [
         _card_state(card, claims.get(card.index), is_lost, silent=silent, takes_pods=takes_pods)
         for card in occupied.cards
@@ -154,7 +154,7 @@ def cards_of(pod: Pod, occupancy: ClusterOccupancy) -> list[CardOccupancy]:
     on = occupancy.by_node.get(pod.node)
     if on is None or len({card.index for card in seated}) >= whole_gpus(pod.limits):
         return seated
-    claims = _unplaced_claims(on) if any(card.uuid for card in on.cards) else {}
+    claims = _unplaced_claims(on, _claimed(on)) if any(card.uuid for card in on.cards) else {}
     return seated + [
         card
         for card in on.cards
@@ -221,20 +221,18 @@ def _cell(
     seen: CardState, on: Node, teams: Numbering, now: float, team_of: Callable[[Pod], str]
 ) -> Cell:
     card, reading = seen.card, seen.card.reading
-    used = reading.memory_used_mib if reading else None
+    if reading is None:
+        return seen.state, None, None, None, 0, _holders(seen, teams, team_of)
+    used = reading.memory_used_mib
     return (
         seen.state,
-        _whole(
-            reading.utilization_ratio * 100
-            if reading and reading.utilization_ratio is not None
-            else None
-        ),
+        _whole(reading.utilization_ratio * 100 if reading.utilization_ratio is not None else None),
         _whole(
             100 * used / card.memory_total_mib
             if used is not None and card.memory_total_mib
             else None
         ),
-        _whole(reading.temperature_celsius if reading else None),
+        _whole(reading.temperature_celsius),
         card_idle_seconds(card, on, now) or 0,
         _holders(seen, teams, team_of),
     )
@@ -243,7 +241,11 @@ def _cell(
 def _holders(seen: CardState, teams: Numbering, team_of: Callable[[Pod], str]) -> int | list[Slice]:
     if seen.claimant is not None:
         return teams.of(team_of(seen.claimant))
-    held = [(team_of(holder.pod), holder.ratio) for holder in seen.card.holders]
+    holders = seen.card.holders
+    if len(holders) == 1:  # nearly every card
+        number, share = teams.of(team_of(holders[0].pod)), _share(holders[0].ratio)
+        return number if share == 1 else [(number, share)]
+    held = [(team_of(holder.pod), holder.ratio) for holder in holders]
     others = [ratio for team, ratio in held if team == ANOTHER_TEAM]
     if others:  # how many pods other teams have on the card is not shown
         held = [*(each for each in held if each[0]), (ANOTHER_TEAM, sum(others))]
@@ -272,18 +274,19 @@ def _state(card: CardOccupancy, claim: Pod | str | None, *, silent: bool, takes_
     return ALLOCATED if any(holder.mode in _WHOLE_MODES for holder in card.holders) else SHARED
 
 
-def _unplaced_claims(occupied: NodeOccupancy) -> dict[int, Pod | str]:
+def _unplaced_claims(occupied: NodeOccupancy, wanted: Sequence[Pod]) -> dict[int, Pod | str]:
     """Card index -> the pod that must be there, or `unknown`.
 
-    For GPUs held by pods that no grant or reading seats.
+    For GPUs held by pods that no grant or reading seats: `wanted`, as `_claimed` returns them.
     """
-    wanted = _claimed(occupied)
+    if not wanted:
+        return {}
     free = [
         card
         for card in occupied.cards
         if not card.holders and card.is_healthy is not False and not card.is_draining
     ]
-    if not wanted or not free:
+    if not free:
         return {}
     is_share = any(memory_units(pod.limits) for pod in wanted)
     if not is_share and (len(wanted) >= len(free) or _are_nameless(free)):
@@ -302,22 +305,15 @@ def _claimed(occupied: NodeOccupancy) -> list[Pod]:
         for pod in occupied.unplaced
         for _ in range(min(whole_gpus(pod.limits) or bool(memory_units(pod.limits)), count))
     ]
-    seats = Counter(
-        holder.pod.key
-        for card in occupied.cards
-        for holder in card.holders
-        if holder.mode in _WHOLE_MODES
-    )
-    seated = {
-        holder.pod.key: holder.pod
-        for card in occupied.cards
-        for holder in card.holders
-        if holder.mode in _WHOLE_MODES
-    }
+    seated: dict[str, list[Pod]] = {}
+    for card in occupied.cards:
+        for holder in card.holders:
+            if holder.mode in _WHOLE_MODES:
+                seated.setdefault(holder.pod.key, []).append(holder.pod)
     return unplaced + [
-        pod
-        for key, pod in seated.items()
-        for _ in range(min(whole_gpus(pod.limits) - seats[key], count))
+        seats[0]
+        for seats in seated.values()
+        for _ in range(min(whole_gpus(seats[0].limits) - len(seats), count))
     ]
 
 

@@ -72,6 +72,7 @@ def node_occupancy(node: Node, snapshot: ClusterSnapshot) -> NodeOccupancy:
         _gpu_worth(node, readings, total),
         _mig_worth(mode, node, readings, total),
     )
+    whole = sum([whole_gpus(limits) for _, limits in asking])
     holders, placed = _holders(held, mig_worth)
     cards = tuple(
         _occupied(card, holders[card.key], is_shared=held.mode.is_shared) for card in held.cards
@@ -85,14 +86,16 @@ def node_occupancy(node: Node, snapshot: ClusterSnapshot) -> NodeOccupancy:
         node=node,
         mode=mode,
         gpus_total=total,
-        gpus_allocated=_gpus_allocated(mode, cards, asking, gpu_worth, mig_worth, total),
+        gpus_allocated=_gpus_allocated(
+            mode, cards, _limits_worth(asking, whole, gpu_worth, mig_worth), total
+        ),
         gpus_unhealthy=_gpus_unhealthy(mode, node, cards, total, gpu_worth, mig_worth),
         gpus_reporting=len(ratios),
         units_total=units_total,
         units_allocated=sum(card.units_allocated for card in cards) if mode == SHARE else 0,
         unit=held.unit,
         memory_total_mib=_memory_total(node, cards, total, units_total * MIB_PER_UNIT[held.unit]),
-        memory_allocated_mib=_memory_allocated(mode, cards, asking),
+        memory_allocated_mib=_memory_allocated(mode, cards, len(asking), whole),
         memory_used_mib=sum(used) if used else None,
         memory_used_of_mib=_sum_if_known(
             card.memory_total_mib for card in cards if _reports_memory(card)
@@ -227,14 +230,11 @@ def _measured_holder(reading: GpuReading | None, pod: Pod, container: str) -> Gp
 
 def _occupied(booked: CardAccount, holders: list[CardHolder], *, is_shared: bool) -> CardOccupancy:
     """The card with its holders; on a node whose labels allow no pod, nothing is free."""
+    if len(holders) > 1:
+        holders.sort(key=lambda holder: (holder.pod.namespace, holder.pod.name, holder.container))
     return structs.replace(
         booked.gpu,
-        holders=tuple(
-            sorted(
-                holders,
-                key=lambda holder: (holder.pod.namespace, holder.pod.name, holder.container),
-            )
-        ),
+        holders=tuple(holders),
         units_free=booked.free if is_shared else 0,
         core_total=booked.core_total,
         core_used=booked.core_used,
@@ -245,16 +245,14 @@ def _occupied(booked: CardAccount, holders: list[CardHolder], *, is_shared: bool
 def _gpus_allocated(
     mode: GpuMode,
     cards: Sequence[CardOccupancy],
-    asking: Sequence[tuple[Pod, Amounts]],
-    gpu_worth: float,
-    mig_worth: float,
+    held: float,
     total: int,
 ) -> float:
     """In cards, what its pods hold together (`ClusterOccupancy.use`); shared ones by granted part.
+    `held`: by the limits of pods.
 
     At most the number of reporting cards, if that is less than what the node offers.
     """
-    held = _limits_worth(asking, gpu_worth, mig_worth)
     if mode == SHARE:
         shared = sum(holder.ratio for card in cards for holder in card.holders if holder.units)
         return held + shared if held else shared
@@ -262,9 +260,8 @@ def _gpus_allocated(
 
 
 def _limits_worth(
-    asking: Iterable[tuple[Pod, Amounts]], gpu_worth: float, mig_worth: float
+    asking: Iterable[tuple[Pod, Amounts]], whole: int, gpu_worth: float, mig_worth: float
 ) -> float:
-    whole = sum(whole_gpus(limits) for _, limits in asking)
     slices = sum(mig_compute(limits) for _, limits in asking) if mig_worth else 0
     return whole * gpu_worth + (slices * mig_worth if slices else 0)
 
@@ -314,7 +311,7 @@ def _gpus_unhealthy(
 
     Draining cards are withheld, too, and are not unhealthy (decision 4).
     """
-    draining = sum(card.is_draining for card in cards)
+    draining = sum([card.is_draining for card in cards])
     if mode == SHARE:
         capacity, allocatable = (
             counted(node.capacity, GPU_MEMORY),
@@ -326,7 +323,7 @@ def _gpus_unhealthy(
         parts = gpu_worth * max(0, count(node.capacity) - count(node.allocatable))
         parts += mig_worth * max(0, mig_compute(node.capacity) - mig_compute(node.allocatable))
         withheld = ceil(round(parts, 6))
-    return min(total, max(withheld - draining, sum(card.is_healthy is False for card in cards)))
+    return min(total, max(withheld - draining, sum([card.is_healthy is False for card in cards])))
 
 
 def _aliyun_gpus(amounts: Amounts) -> int:
@@ -345,9 +342,9 @@ def _memory_total(
 
 
 def _memory_allocated(
-    mode: GpuMode, cards: Sequence[CardOccupancy], asking: Sequence[tuple[Pod, Amounts]]
+    mode: GpuMode, cards: Sequence[CardOccupancy], pods: int, wanted: int
 ) -> float | None:
-    """The allocated memory.
+    """The allocated memory. `wanted`: the number of cards of its `pods` that are not shared.
 
     Shared: the grants. Exclusive: the full memory of the held cards, and the held instances of
     divided ones.
@@ -364,8 +361,7 @@ def _memory_allocated(
     whole = [card for card in cards if card not in divided] if divided else cards
     sizes = _known(card.memory_total_mib for card in whole)
     if not sizes or len(sizes) < len(whole):
-        return None if asking or not cards else 0.0
-    wanted = sum(whole_gpus(limits) for _, limits in asking)
+        return None if pods or not cards else 0.0
     seated = [card.memory_total_mib or 0.0 for card in whole if card.allocated_ratio > 0]
     held = (
         sum(seated) if len(seated) == wanted else min(sum(sizes), wanted * sum(sizes) / len(sizes))
@@ -393,10 +389,14 @@ class ClusterOccupancy:
         self.by_node = {each.node.name: each for each in self.nodes}
         self._seats: dict[str, list[HeldSeat]] = {}
         self._uses: dict[str, PodUse] = {}
+        pod, seats = None, list[HeldSeat]()
         for each in self.nodes:
             for card in each.cards:
                 for holder in card.holders:
-                    self._seats.setdefault(holder.pod.key, []).append((card, holder))
+                    if holder.pod is not pod:  # most pods have several cards in a row
+                        pod = holder.pod
+                        seats = self._seats.setdefault(pod.key, [])
+                    seats.append((card, holder))
 
     @property
     def unit_mib(self) -> int:
