@@ -18,6 +18,7 @@ from sqlalchemy import Connection, text
 from tests.stores.database_servers import DatabaseServer, Mariadb, Postgres, is_installed
 
 from bench.support.options import options
+from bench.support.past_cluster import states
 from fairlead.edge.store import engines
 from fairlead.edge.store.address import SQLITE, StoreAddress
 from fairlead.edge.store.ledger import rows as as_rows
@@ -47,12 +48,6 @@ SECONDS: Final = 120.0
 CLASSES: Final = tuple(
     PriceClass((("topology.kubernetes.io/zone", zone),), "A100", 8_000_000, 96_000, 1_048_576)
     for zone in "abcd"
-)
-POD_BODY: Final = (
-    '{"name":"%s","namespace":"%s","uid":"%s","node":"node-%04d","phase":"Running","created":%d,'
-    '"owner":"bert-%d","labels":{"app":"bert","pytorch-job-name":"bert-%d","role":"worker"},'
-    '"requests":{"cpu":8000,"memory":65536,"gpu":2},"gpus":["GPU-%036x","GPU-%036x"],'
-    '"conditions":[["PodScheduled","True"],["Ready","True"]],"restarts":0}'
 )
 
 
@@ -250,13 +245,11 @@ def _raw_sum(connection: Connection) -> None:
 def measure_ledger_past() -> None:
     """The states of a moment in 90 days of a cluster with 5,000 nodes of 8 GPUs.
 
-    Nodes change six times in the 90 days. Two pods of each node hold four GPUs each for 6 hours to
-    4 days, and have three states: waiting, running, finished for an hour. CPU is of this process.
+    The states are those of `past_map`. CPU is of this process.
     """
     parser = _options(measure_ledger_past)
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--days", type=int, default=90)
-    parser.add_argument("--pods", type=int, default=2, help="of a node")
     parser.add_argument("--moments", type=int, default=9)
     chosen = parser.parse_args()
     with _addresses(chosen) as found:
@@ -275,36 +268,6 @@ def _analyze_all(address: StoreAddress) -> None:
     engine.dispose()
 
 
-def _states(nodes: int, pods: int, days: int) -> Iterator[KeptState]:
-    chance = random.Random(7)
-    last = BASE + days * DAY
-    for node in range(nodes):
-        times = sorted(BASE + chance.randrange(days * DAY) for _ in range(6))
-        body = (
-            f'{{"name":"node-{node:04d}","labels":{{"pool":"a100"}},"pad":"{"x" * 700}"}}'.encode()
-        )
-        for start, end in zip([BASE, *times], [*times, OPEN], strict=True):
-            yield KeptState(StateKind.NODE, f"n-{node}", start, "", f"node-{node:04d}", body, end)
-    number = 0
-    for slot in range(nodes * pods):
-        at = BASE + chance.randrange(DAY)
-        while at < last:
-            number += 1
-            waits, runs = chance.randrange(HOUR), chance.randrange(6 * HOUR, 4 * DAY)
-            uid, name = f"6f9619ff-8b86-d011-b42d-{number:012x}", f"bert-{number}-worker-{slot}"
-            team = f"team-{slot % 100}"
-            body = (
-                POD_BODY
-                % (name, team, uid, slot % nodes, at, number, number, 2 * number, 2 * number + 1)
-            ).encode()
-            for lasts in (waits, runs, HOUR):
-                end = at + lasts if at + lasts < last else OPEN
-                yield KeptState(StateKind.POD, uid, at, team, name, body, end)
-                at += lasts
-                if end == OPEN:
-                    break
-
-
 async def _states_written(address: StoreAddress, chosen: argparse.Namespace) -> int:
     migrate(address)
     store = SqlStore(address, SECONDS)
@@ -316,7 +279,7 @@ async def _states_written(address: StoreAddress, chosen: argparse.Namespace) -> 
         await store.ledger.write_ledger(epoch, LedgerBatch(BASE, states=tuple(waiting)))
         waiting.clear()
 
-    for state in _states(chosen.nodes, chosen.pods, chosen.days):
+    for state in states(chosen.nodes, chosen.days, BASE + chosen.days * DAY):
         count += 1
         waiting.append(state)
         if len(waiting) == BATCH:
