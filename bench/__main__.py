@@ -24,7 +24,7 @@ MEASUREMENTS: Final = {
     "past": ("past_map",),
     "ledger": ("ledger_write", "ledger_sums", "ledger_past", "ledger_claim"),
     "usage_recorder": ("usage_recorder",),
-    "usage": ("usage_report",),
+    "usage": ("usage_idle", "usage_report"),
     "console": ("console_boards", "console_while_moving", "log_follow"),
     "pictures": ("pictures", "researchers"),
     "datasets": ("datasets",),

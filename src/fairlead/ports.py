@@ -82,6 +82,7 @@ from fairlead.model.refusal import Refusal
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source
 from fairlead.model.usage.ledger import (
+    HeldHour,
     JobRecord,
     KeptState,
     LedgerBatch,
@@ -1444,14 +1445,29 @@ class LedgerReading(PriceRecords, Protocol):
         end: int,
         namespaces: Collection[str] | None = None,
         job_uid: str = "",
+        pod_uids: Collection[str] | None = None,
     ) -> tuple[PodInterval, ...]:
-        """Those that touch this time, by `started_at` and uid; of one job if it is named."""
+        """Those that touch this time, by `started_at` and uid; of one job if it is named, of these
+        pods if `pod_uids` is given.
+        """
         ...
 
     async def node_intervals(self, start: int, end: int) -> tuple[NodeInterval, ...]: ...
 
     async def pod_hours(self, start: int, end: int) -> tuple[PodHour, ...]:
         """Those that begin in this time, by hour, uid and `started_at`."""
+        ...
+
+    async def idle_hours(
+        self, start: int, end: int, namespaces: Collection[str] | None = None
+    ) -> tuple[PodHour, ...]:
+        """Those of `pod_hours` whose pods have a row in the last hour of this time that is idle in
+        part, or not known to be busy.
+        """
+        ...
+
+    async def held_hours(self, start: int, end: int) -> tuple[HeldHour, ...]:
+        """The sums of `pod_hours` by hour, node and price class, in this order."""
         ...
 
     async def node_hours(self, start: int, end: int) -> tuple[NodeHour, ...]: ...

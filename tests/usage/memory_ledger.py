@@ -20,6 +20,7 @@ from fairlead.model.usage.ledger import (
     Amount,
     End,
     Gap,
+    HeldHour,
     JobRecord,
     KeptState,
     LedgerBatch,
@@ -247,6 +248,7 @@ class MemoryLedger:
         end: int,
         namespaces: Collection[str] | None = None,
         job_uid: str = "",
+        pod_uids: Collection[str] | None = None,
     ) -> tuple[PodInterval, ...]:
         self._check()
         found = (
@@ -255,6 +257,7 @@ class MemoryLedger:
             if _overlap(each, start, end)
             and _is_in(each.by.namespace, namespaces)
             and (not job_uid or each.job.uid == job_uid)
+            and _is_in(each.pod_uid, pod_uids)
         )
         return _sorted(found, "started_at", "pod_uid")
 
@@ -267,6 +270,31 @@ class MemoryLedger:
         self._check()
         found = (each for each in self.hours_of_pods.values() if start <= each.hour < end)
         return tuple(sorted(found, key=attrgetter("hour", "pod_uid", "started_at")))
+
+    async def idle_hours(
+        self, start: int, end: int, namespaces: Collection[str] | None = None
+    ) -> tuple[PodHour, ...]:
+        listed = {
+            each.pod_uid
+            for each in await self.pod_hours(max(start, end - HOUR), end)
+            if (each.idle > 0 or not each.busy) and self._is_of(each, namespaces)
+        }
+        return tuple(
+            each
+            for each in await self.pod_hours(start, end)
+            if each.pod_uid in listed and self._is_of(each, namespaces)
+        )
+
+    def _is_of(self, hour: PodHour, namespaces: Collection[str] | None) -> bool:
+        return _is_in(self.pods[hour.pod_uid, hour.started_at].by.namespace, namespaces)
+
+    async def held_hours(self, start: int, end: int) -> tuple[HeldHour, ...]:
+        sums: dict[tuple[int, str, PriceClass], list[int]] = defaultdict(lambda: [0] * 3)
+        for each in await self.pod_hours(start, end):
+            pod = self.pods[each.pod_uid, each.started_at]
+            key = each.hour, pod.node, pod.price_class
+            _add(sums[key], [each.busy, each.idle, each.unknown])
+        return tuple(HeldHour(*key, *sums[key]) for key in sorted(sums))
 
     async def node_hours(self, start: int, end: int) -> tuple[NodeHour, ...]:
         self._check()
@@ -355,8 +383,8 @@ def _add(sums: list[int], more: list[int]) -> None:
         sums[at] += each
 
 
-def _is_in(namespace: str, namespaces: Collection[str] | None) -> bool:
-    return namespaces is None or namespace in namespaces
+def _is_in(name: str, names: Collection[str] | None) -> bool:
+    return names is None or name in names
 
 
 def _sorted(found: Iterable[Interval], *fields: str) -> tuple[Interval, ...]:

@@ -137,6 +137,19 @@ class PodHour(Struct, frozen=True):
     unknown: int = 0
 
 
+class HeldHour(Struct, frozen=True, gc=False):
+    """How busy the GPUs were that pods held on a node in an hour, in one price class of the node:
+    the sums of their `PodHour`s.
+    """
+
+    hour: int
+    node: str
+    price_class: PriceClass
+    busy: int = 0
+    idle: int = 0
+    unknown: int = 0
+
+
 class NodeHour(Struct, frozen=True):
     """What the GPUs of a node interval were in an hour. Key: `node_uid`, `started_at`, `hour`.
 

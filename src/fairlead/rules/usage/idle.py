@@ -17,11 +17,11 @@ from fairlead.model.usage.ledger import (
     GPU,
     HOUR,
     OPEN,
+    HeldHour,
     NodeHour,
     NodeInterval,
     PodHour,
     PodInterval,
-    PriceClass,
 )
 from fairlead.model.usage.sums import NodeSum
 from fairlead.rules.usage.cost import weights
@@ -62,13 +62,17 @@ class IdleUse(Struct, frozen=True):
 
 
 class IdleFacts(Struct, frozen=True):
-    """What the ledger has of a time that begins and ends with whole hours."""
+    """What the ledger has of a time that begins and ends with whole hours.
+
+    `idle_hours`: of pods that may be listed; `pods`: those; `held`: what all pods held.
+    """
 
     start: int
     end: int
     pods: tuple[PodInterval, ...]
     nodes: tuple[NodeInterval, ...]
-    pod_hours: tuple[PodHour, ...]
+    idle_hours: tuple[PodHour, ...]
+    held: tuple[HeldHour, ...]
     node_hours: tuple[NodeHour, ...]
 
 
@@ -89,7 +93,7 @@ def idle_uses(facts: IdleFacts, book: PriceBook) -> list[IdleUse]:
 
 def _idle_pods(facts: IdleFacts, book: PriceBook) -> Iterable[IdleUse]:
     last = facts.end - HOUR
-    hours = _by_uid(facts.pod_hours, "pod_uid")
+    hours = _by_uid(facts.idle_hours, "pod_uid")
     for uid, intervals in _by_uid(facts.pods, "pod_uid").items():
         now = intervals[-1]
         rows = hours.get(uid, ())
@@ -170,7 +174,10 @@ def _cost(
 
 def node_sums(facts: IdleFacts) -> Iterator[tuple[str, NodeSum]]:
     """What the GPUs of each node were, hour by hour, with the name of the node. `day`: the hour."""
-    held = _held(facts)
+    held = {
+        (each.node, each.price_class, each.hour): (each.busy, each.idle, each.unknown)
+        for each in facts.held
+    }
     rows = {(each.node_uid, each.started_at, each.hour): each for each in facts.node_hours}
     for each in facts.nodes:
         start, end = max(each.started_at, facts.start), min(each.ended_at, facts.end)
@@ -185,19 +192,6 @@ def node_sums(facts: IdleFacts) -> Iterator[tuple[str, NodeSum]]:
 
 
 _NO_HOUR: Final = NodeHour("", 0, 0)
-
-
-def _held(facts: IdleFacts) -> Mapping[tuple[str, PriceClass, int], tuple[int, int, int]]:
-    """(node, class, hour) -> busy, idle and unknown of the pods there."""
-    pods = {(each.pod_uid, each.started_at): each for each in facts.pods}
-    found: dict[tuple[str, PriceClass, int], tuple[int, int, int]] = {}
-    for each in facts.pod_hours:
-        pod = pods.get((each.pod_uid, each.started_at))
-        if pod is not None:
-            key = pod.node, pod.price_class, each.hour
-            busy, idle, unknown = found.get(key, (0, 0, 0))
-            found[key] = busy + each.busy, idle + each.idle, unknown + each.unknown
-    return found
 
 
 def _by_uid(rows: Iterable[Row], field: str) -> Mapping[str, list[Row]]:

@@ -53,12 +53,14 @@ async def idle_table(
     plan = plan_of(period, bounds, zone)
     start, end = period.start, max(period.start, plan.until // HOUR * HOUR)
     sees_all = namespaces is None
+    idle = await ledger.idle_hours(start, end, namespaces)
     facts = IdleFacts(
         start,
         end,
-        await ledger.pod_intervals(start, end, namespaces),
+        await ledger.pod_intervals(start, end, namespaces, "", {each.pod_uid for each in idle}),
         await ledger.node_intervals(start, end) if sees_all else (),
-        await ledger.pod_hours(start, end),
+        idle,
+        await ledger.held_hours(start, end) if sees_all else (),
         await ledger.node_hours(start, end) if sees_all else (),
     )
     book = PriceBook(await ledger.prices())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from operator import attrgetter
 from typing import Any
 
@@ -10,9 +10,10 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
 
 from fairlead.edge.store.address import SQLITE
-from fairlead.edge.store.columns import NAME_LENGTH
+from fairlead.edge.store.columns import KEY_LENGTH, NAME_LENGTH
 from fairlead.edge.store.ledger import rows as as_rows
 from fairlead.edge.store.ledger.accounts import (
+    IDS_AT_ONCE,
     accounts_by_id,
     accounts_of,
     classes_by_id,
@@ -99,15 +100,25 @@ def pods_touching(
     end: int,
     namespaces: Collection[str] | None,
     job_uid: str,
+    pod_uids: Collection[str] | None = None,
 ) -> tuple[PodInterval, ...]:
     accounts = accounts_of(namespaces, job_uid)
     conditions = [within(pod_intervals, start, end)]
-    if not job_uid:
+    if pod_uids is not None:
+        conditions = [and_(*conditions, is_one) for is_one in _is_one_of(pod_uids)]
+    elif not job_uid:
         conditions = touching(pod_intervals, start, end)
     if accounts is not None:
         is_one = pod_intervals.c.account_id.in_(accounts)
         conditions = [and_(each, is_one) for each in conditions]
     return tuple(sorted(_pods(connection, conditions), key=attrgetter("started_at", "pod_uid")))
+
+
+def _is_one_of(pod_uids: Collection[str]) -> Iterator[ColumnElement[bool]]:
+    """Conditions of which the interval of each of these pods fulfils one."""
+    keys = sorted({cut_text(each, KEY_LENGTH) for each in pod_uids})
+    for at in range(0, len(keys), IDS_AT_ONCE):
+        yield pod_intervals.c.pod_uid.in_(keys[at : at + IDS_AT_ONCE])
 
 
 def _pods(

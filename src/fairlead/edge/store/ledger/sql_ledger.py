@@ -9,11 +9,12 @@ import msgspec
 from sqlalchemy import Connection, insert
 
 from fairlead.edge.store.columns import KEY_LENGTH, NAME_LENGTH
-from fairlead.edge.store.ledger import reading, sums, upkeep, writing
+from fairlead.edge.store.ledger import held, reading, sums, upkeep, writing
 from fairlead.edge.store.ledger.accounts import AccountIds
 from fairlead.edge.store.ledger_tables import prices
 from fairlead.edge.store.texts import cut_text, whole_text
 from fairlead.model.usage.ledger import (
+    HeldHour,
     JobRecord,
     KeptState,
     LedgerBatch,
@@ -133,9 +134,10 @@ class SqlLedger:
         end: int,
         namespaces: Collection[str] | None = None,
         job_uid: str = "",
+        pod_uids: Collection[str] | None = None,
     ) -> tuple[PodInterval, ...]:
         return await self._read(
-            lambda each: reading.pods_touching(each, start, end, namespaces, job_uid)
+            lambda each: reading.pods_touching(each, start, end, namespaces, job_uid, pod_uids)
         )
 
     async def node_intervals(self, start: int, end: int) -> tuple[NodeInterval, ...]:
@@ -143,6 +145,14 @@ class SqlLedger:
 
     async def pod_hours(self, start: int, end: int) -> tuple[PodHour, ...]:
         return await self._read(lambda each: reading.hours_of_pods(each, start, end))
+
+    async def idle_hours(
+        self, start: int, end: int, namespaces: Collection[str] | None = None
+    ) -> tuple[PodHour, ...]:
+        return await self._read(lambda each: held.idle_hours(each, start, end, namespaces))
+
+    async def held_hours(self, start: int, end: int) -> tuple[HeldHour, ...]:
+        return await self._read(lambda each: held.held_hours(each, start, end))
 
     async def node_hours(self, start: int, end: int) -> tuple[NodeHour, ...]:
         return await self._read(lambda each: reading.hours_of_nodes(each, start, end))

@@ -75,10 +75,10 @@ def usage_by_account(
     found: dict[int, list[int]] = defaultdict(lambda: [0] * 8)
     asked = _pod_question(connection, start, min(end, heartbeat(connection)), accounts)
     for id, pods, *values in connection.execute(asked):
-        found[id][:4] = _whole(values)
+        found[id][:4] = whole(values)
         found[id][-1] = int(pods)
     for id, *values in connection.execute(_hours_question(connection, start, end, accounts)):
-        found[id][4:7] = _whole(values)
+        found[id][4:7] = whole(values)
     return found
 
 
@@ -104,28 +104,28 @@ def node_sums_by_class(connection: Connection, start: int, end: int) -> dict[int
     ms = _overlap(connection, node_intervals, start, last)
     is_within = within(node_intervals, start, last)
     inner = select(columns.class_id, ms.label("ms")).where(is_within).subquery()
-    asked = select(inner.c.class_id, *_summed(connection, inner.c.ms)).group_by(inner.c.class_id)
+    asked = select(inner.c.class_id, *summed(connection, inner.c.ms)).group_by(inner.c.class_id)
     for id, *values in connection.execute(asked):
-        found[id][:1] = _whole(values)
+        found[id][:1] = whole(values)
     for id, values in _held_by_class(connection, start, end).items():
         found[id][1:4] = values
     hours, names = node_hours.c, ("free", "stranded", "broken")
     of_nodes = (
         select(
-            columns.class_id, *(each for name in names for each in _summed(connection, hours[name]))
+            columns.class_id, *(each for name in names for each in summed(connection, hours[name]))
         )
         .join_from(node_hours, node_intervals, columns.id == hours.interval_id)
         .where(hours.hour >= start, hours.hour < end)
         .group_by(columns.class_id)
     )
     for id, *values in connection.execute(of_nodes):
-        found[id][4:] = _whole(values)
+        found[id][4:] = whole(values)
     return found
 
 
 def _held_by_class(connection: Connection, start: int, end: int) -> dict[int, list[int]]:
     rows = {
-        id: _whole(values)
+        id: whole(values)
         for id, *values in connection.execute(_hours_question(connection, start, end, None))
     }
     found: dict[int, list[int]] = defaultdict(lambda: [0] * 3)
@@ -160,7 +160,7 @@ def _pod_question(
     if accounts is not None:
         parts = [part.where(columns.account_id.in_(accounts)) for part in parts]
     inner = parts[0].subquery() if len(parts) == 1 else union_all(*parts).subquery()
-    sums = [each for name in _AMOUNTS for each in _summed(connection, inner.c[name])]
+    sums = [each for name in _AMOUNTS for each in summed(connection, inner.c[name])]
     id = inner.c.account_id
     return select(id, func.sum(inner.c.pods), *sums).group_by(id)
 
@@ -185,7 +185,7 @@ def _hours_question(
 ) -> Select[Any]:
     """UsageAccount, and sums of its hours that begin in the time."""
     hours, columns = pod_hours.c, pod_intervals.c
-    sums = [each for name in _STATES for each in _summed(connection, hours[name])]
+    sums = [each for name in _STATES for each in summed(connection, hours[name])]
     asked = (
         select(columns.account_id, *sums)
         .join_from(pod_hours, pod_intervals, columns.id == hours.interval_id)
@@ -205,7 +205,7 @@ def _overlap(connection: Connection, table: FromClause, start: int, end: int) ->
     return found
 
 
-def _summed(connection: Connection, column: Column[Any] | ColumnElement[Any]) -> list[Any]:
+def summed(connection: Connection, column: Column[Any] | ColumnElement[Any]) -> list[Any]:
     """The sum, exactly. SQLite's own fails above 63 bits: there halves are added up."""
     if connection.dialect.name != SQLITE:
         return [func.sum(column), literal(0)]
@@ -213,7 +213,7 @@ def _summed(connection: Connection, column: Column[Any] | ColumnElement[Any]) ->
     return [func.sum(low), func.sum(column.op(">>")(_HALF))]
 
 
-def _whole(values: list[Any]) -> list[int]:
-    """The sums of pairs of `_summed`."""
+def whole(values: list[Any]) -> list[int]:
+    """The sums of pairs of `summed`."""
     pairs = zip(values[::2], values[1::2], strict=True)
     return [int(low or 0) + (int(high or 0) << _HALF) for low, high in pairs]
