@@ -15,12 +15,12 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.model.devices.gpu import BUSY_FROM
 from fairlead.model.node import Node
 from fairlead.model.occupancy import CardHolder, CardOccupancy, NodeOccupancy
 from fairlead.model.pod import Pod
 from fairlead.rules.holding.occupancy import seat_utilization
 from fairlead.rules.nodes.status import is_silent
-from fairlead.wire.metrics.gpu_readings import IDLE_BELOW
 
 IDLE_SECONDS: Final = 3600
 """From here on a card counts as idle wherever idle cards are counted."""
@@ -132,7 +132,7 @@ def seat_idle_seconds(card: CardOccupancy, holder: CardHolder, now: float) -> in
     0 if the holder is known to use it, else at least 1. None if unknown, such as a shared card that
     other pods may use.
     """
-    if (seat_utilization(card, holder) or 0.0) >= IDLE_BELOW:
+    if (seat_utilization(card, holder) or 0.0) >= BUSY_FROM:
         return 0
     since = card.reading.idle_since if card.reading else None
     if since is None:

@@ -16,17 +16,16 @@ from msgspec import Struct, structs
 from fairlead.console.boards.idle_cards import IdleHours
 from fairlead.console.charts.history import History
 from fairlead.console.charts.queries import CHART_QUERIES, Spelling
-from fairlead.model.devices.gpu import GpuReading
+from fairlead.model.devices.gpu import BUSY_FROM, GpuReading
 from fairlead.ports import Series
 
-BUSY_PERCENT: Final = 1.0
-"""Utilization from which a card is busy (docs/spec/console.md#cluster-page: idle is below 1 %)."""
+BUSY_PERCENT: Final = 100 * BUSY_FROM
 DAY_SECONDS: Final = 86_400
 STEP_SECONDS: Final = 600
 SPELLINGS: Final = (
-    ("fairlead_gpu_utilization_ratio", 0.01, "uuid"),
-    ("DCGM_FI_DEV_GPU_UTIL", 1, "UUID"),
-    ("nvidia_gpu_duty_cycle", 1, "uuid"),
+    ("fairlead_gpu_utilization_ratio", BUSY_FROM, "uuid"),
+    ("DCGM_FI_DEV_GPU_UTIL", BUSY_PERCENT, "UUID"),
+    ("nvidia_gpu_duty_cycle", BUSY_PERCENT, "uuid"),
 )
 """Family, the value from which a card is busy, and the label of the card's UUID."""
 
@@ -90,7 +89,7 @@ def idle_promql(family: str, busy: float, label: str) -> str:
     """PromQL for the greatest value of each step, only of cards
     that were idle for the last hour.
     """
-    still = f"max_over_time({family}[1h] @ end()) < {busy}"
+    still = f"max_over_time({family}[1h] @ end()) < {busy:g}"
     return f"max_over_time({family}[{STEP_SECONDS}s]) and on ({label}) ({still})"
 
 
@@ -162,7 +161,7 @@ def idle_hours_in_history(history: History, now: float) -> IdleHours:
 def idle_hours_promql(spelling: Spelling) -> str:
     """How often within a day each pod was seen to do nothing with a card."""
     who = ",".join(theirs for theirs, own in spelling.labels.items() if own in _WHO)
-    seen = f"max by ({who}) ({spelling.promql('')}) < {BUSY_PERCENT}"
+    seen = f"max by ({who}) ({spelling.promql('')}) < {BUSY_PERCENT:g}"
     return f"count_over_time(({seen})[{DAY_SECONDS}s:{SAMPLED_SECONDS}s])"
 
 

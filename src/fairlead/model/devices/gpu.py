@@ -16,6 +16,11 @@ from msgspec import Struct
 
 from fairlead.model.moment import Moment
 
+BUSY_FROM: Final = 0.01
+"""Utilization from which a card is busy; below it, it is idle
+(docs/spec/console.md#cluster-page).
+"""
+
 
 class GpuMode(StrEnum):
     """How a node offers its GPUs, how a pod requests them, and how a container holds one."""

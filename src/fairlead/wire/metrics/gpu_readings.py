@@ -18,6 +18,7 @@ import msgspec
 
 from fairlead.model.devices.exporter_pod import EXPORTER_CONTAINERS
 from fairlead.model.devices.gpu import (
+    BUSY_FROM,
     GpuHolder,
     GpuInstance,
     GpuMode,
@@ -30,7 +31,6 @@ from fairlead.wire.metrics.dcgm_names import NAMES
 from fairlead.wire.metrics.one_reading import PageCards
 
 MIB: Final = 1 << 20
-IDLE_BELOW: Final = 0.01
 
 _NATIVE: Final = "fairlead_gpu_"
 _CONTAINER: Final = "fairlead_container_gpu_"
@@ -213,7 +213,7 @@ def with_idle_since(
 
 
 def _with_idle_since(reading: GpuReading, before: GpuReading | None) -> GpuReading:
-    if reading.utilization_ratio is None or reading.utilization_ratio >= IDLE_BELOW:
+    if reading.utilization_ratio is None or reading.utilization_ratio >= BUSY_FROM:
         return reading
     since = (
         before.idle_since

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
 
 from msgspec import Struct
 
-from fairlead.model.devices.gpu import GpuHolder, GpuReading
+from fairlead.model.devices.gpu import BUSY_FROM, GpuHolder, GpuReading
 from fairlead.model.usage.ledger import GPU, LedgerCard
 from fairlead.rules.usage.recording.hours import HourBook
 from fairlead.rules.usage.recording.intervals import Intervals, NodeBook, OpenPod
 
-BUSY_FROM: Final = 0.01
-"""Utilization from which a card is busy."""
 Name = tuple[str, str]
 
 
