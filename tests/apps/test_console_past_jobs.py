@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -21,11 +22,13 @@ from fairlead.console.pages.openapi import openapi_document
 from fairlead.errors import StoreDown
 from fairlead.model.people.rows import UserRole
 from fairlead.model.usage.ledger import LedgerBatch
+from fairlead.wire.usage.manifests import kept_manifest
 
 NOW = round(EPOCH * 1000)
 START = NOW // DAY * DAY - 3 * DAY
 HOURS = (NOW - START) // 3_600_000
-MANIFEST = "kind: MPIJob\nmetadata: {name: bert}\n"
+OBJECT = {"kind": "MPIJob", "metadata": {"name": "bert"}, "env": {"HF_TOKEN": "hf_x"}}
+MANIFEST = kept_manifest("3f", json.dumps(OBJECT).encode())
 BERT = "/jobs/team-a/mpijob/bert"
 
 
@@ -94,9 +97,57 @@ async def test_a_deleted_job_has_its_page_and_its_manifest() -> None:
         assert [each["name"] for each in found["instances"]] == ["bert-0"]
         assert [step["step"] for step in found["life"]] == ["created", "running", "ended"]
         _, manifest = await it.ask("anna", f"{BERT}/manifest")
-        assert manifest["yaml"] == MANIFEST
+        assert manifest["yaml"] == (
+            'kind: MPIJob\nmetadata:\n  name: bert\nenv:\n  HF_TOKEN: "<redacted>"\n'
+        )
+        assert manifest["redacted"] == ["env.HF_TOKEN"]
         status, refused = await it.ask("anna", "/jobs/team-a/pytorchjob/never")
         assert (status, refused["code"]) == (404, "not-found")
+
+
+async def test_a_manifest_that_is_not_kept_is_refused_with_its_reason() -> None:
+    async with site() as it:
+        (record,) = (each for each in it.ledger.jobs.values() if each.name == "bert")
+        for manifest, status, words in (
+            ('{"spec":"3f","size":70000}', 404, "70,000 bytes"),
+            ("kind: MPIJob", 502, "is damaged"),
+        ):
+            it.ledger.jobs[record.uid] = structs.replace(record, manifest=manifest)
+            found, refused = await it.ask("anna", f"{BERT}/manifest")
+            assert (found, words in refused["error"]) == (status, True), refused
+        it.ledger.jobs[record.uid] = structs.replace(record, manifest="")
+        status, refused = await it.ask("anna", f"{BERT}/manifest")
+        assert (status, refused["hint"]) == (
+            404,
+            "a manifest is kept while a usage recorder follows the job",
+        )
+
+
+async def test_an_earlier_job_of_the_name_of_a_living_one_has_its_page_by_uid() -> None:
+    async with site() as it:
+        alive = "/jobs/team-a/pytorchjob/bert"
+        (record,) = (each for each in it.ledger.jobs.values() if each.name == "bert")
+        earlier = structs.replace(record, type="pytorchjob", uid="uid-earlier", by=record.by)
+        it.ledger.jobs["uid-earlier"] = earlier
+        _, rows = await it.ask("anna", "/jobs?deleted=yes&job_type=pytorchjob")
+        assert [row["uid"] for row in rows["items"]] == ["uid-earlier"]
+        status, found = await it.ask("anna", f"{alive}?uid=uid-earlier")
+        assert (status, found["job"]["live"], found["job"]["uid"]) == (200, False, "uid-earlier")
+        _, manifest = await it.ask("anna", f"{alive}/manifest?uid=uid-earlier")
+        assert "kind: MPIJob" in manifest["yaml"]
+        _, living = await it.ask("anna", alive)
+        assert living["job"]["live"]
+        _, same = await it.ask("anna", f"{alive}?uid={living['job']['uid']}")
+        assert same["job"]["live"]
+        for path in (f"{alive}?uid=uid-never", f"{alive}/why?uid=uid-earlier"):
+            status, refused = await it.ask("anna", path)
+            assert (status, refused["code"], "with the uid" in refused["error"]) == (
+                404,
+                "not-found",
+                True,
+            )
+        status, _ = await it.ask("bob", f"{alive}?uid=uid-earlier")
+        assert status == 404
 
 
 async def test_a_job_of_the_cluster_is_never_shown_from_the_ledger() -> None:

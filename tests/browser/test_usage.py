@@ -170,6 +170,27 @@ def test_a_deleted_job_keeps_its_page_with_cost_and_manifest(
         expect(tab.at("state-error")).to_be_visible()
 
 
+def test_an_earlier_job_of_the_name_of_a_living_one_has_its_page(
+    address: str, browser: Browser
+) -> None:
+    with window(browser, address, height=1000) as tab:
+        sign_in(tab, address)
+        tab.open("/jobs?deleted=yes", "jobs")
+        row = tab.page.locator("tr[data-key='team-a/pytorchjob/bert uid-earlier']")
+        row.click()
+        expect(row).to_have_attribute("aria-selected", "true")
+        panel = tab.at("side-panel")
+        expect(panel).to_contain_text("uid-earlier")
+        panel.locator("a[href*='uid=uid-earlier']").first.click()
+        expect(tab.at("job-of-ledger")).to_contain_text("from the ledger")
+        tab.page.get_by_role("tab", name="YAML").click()
+        expect(tab.at("job-tabs")).to_contain_text("kind: MPIJob")
+        expect(tab.page).to_have_url(re.compile("uid=uid-earlier"))
+        tab.page.goto(f"{address}/jobs/team-a/pytorchjob/bert")
+        expect(tab.at("job-actions")).to_be_visible()
+        expect(tab.at("job-of-ledger")).to_have_count(0)
+
+
 def test_an_administrator_enters_and_ends_a_price(browser: Browser) -> None:
     ledger = ledger_of(with_price=False)
     with usage_console(ledger) as address, window(browser, address) as tab:

@@ -21,7 +21,8 @@ from tests.usage.memory_ledger import MemoryLedger
 from tests.usage.small_ledger import DAY, Life, fill, price
 
 from fairlead.model.people.rows import BoundRole, GroupStatus, UserRole
-from fairlead.model.usage.ledger import LedgerBatch
+from fairlead.model.usage.ledger import JobRecord, LedgerBatch, UsedBy
+from fairlead.wire.usage.manifests import kept_manifest
 
 NOW: Final = round(EPOCH * 1000)
 START: Final = NOW // DAY * DAY - 2 * DAY
@@ -34,7 +35,18 @@ LIVES: Final = (
     Life("team-a", "", "root.a", "", "etl", "cpu-1", 0, 50, cores=8),
 )
 """GPU-hours: ann 144 + 4, bob 2 × (`HOURS` - 50); the notebook does nothing."""
-MANIFEST: Final = "apiVersion: kubeflow.org/v2beta1\nkind: MPIJob\nmetadata:\n  name: old\n"
+OBJECT: Final = b'{"apiVersion":"kubeflow.org/v2beta1","kind":"MPIJob","metadata":{"name":"old"}}'
+MANIFEST: Final = kept_manifest("3f", OBJECT)
+EARLIER: Final = JobRecord(
+    "uid-earlier",
+    UsedBy("team-a", "ann", "root.a"),
+    "bert",
+    "pytorchjob",
+    created_at=START + 3_600_000,
+    deleted_at=START + 2 * 3_600_000,
+    manifest=MANIFEST,
+)
+"""It had the name of a job that exists."""
 
 
 async def filled(with_price: bool = True) -> MemoryLedger:
@@ -48,7 +60,7 @@ async def filled(with_price: bool = True) -> MemoryLedger:
         folds=[(START, START + DAY), (START + DAY, START + 2 * DAY)],
     )
     records = [structs.replace(each, manifest=MANIFEST) for each in ledger.jobs.values()]
-    await ledger.write_ledger(epoch, LedgerBatch(NOW, jobs=tuple(records)))
+    await ledger.write_ledger(epoch, LedgerBatch(NOW, jobs=(*records, EARLIER)))
     if with_price:
         cost = price(40_000_000, START, list_node_hour=50_000_000, entered_by="anna")
         await ledger.add_price(cost)

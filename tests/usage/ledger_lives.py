@@ -96,7 +96,7 @@ job_rows = st.builds(
     st.just("PYTORCHJOB"),
     created_at=st.just(0) | times,
     deleted_at=st.just(0) | times,
-    manifest=st.just("kind: PyTorchJob\n"),
+    manifest=st.sampled_from(("", '{"spec":"3f"}', '{"spec":"名"}')),
 )
 
 

@@ -134,7 +134,9 @@ class MemoryLedger:
             if (row.node_uid, row.started_at) in self.nodes:
                 self.hours_of_nodes[row.node_uid, row.started_at, row.hour] = row
         for job in batch.jobs:
-            self.jobs[job.uid] = job
+            before = self.jobs.get(job.uid)
+            manifest = job.manifest or (before.manifest if before is not None else "")
+            self.jobs[job.uid] = structs.replace(job, manifest=manifest)
 
     async def fold_day(self, epoch: int, day: int, end: int) -> None:
         self._check(epoch)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
@@ -51,7 +51,8 @@ class Recording:
     `before` and `after` are called around each action that the ledger gets, and may raise.
     """
 
-    def __init__(self, ledger: MemoryLedger | None = None) -> None:
+    def __init__(self, ledger: MemoryLedger | None = None, job_kinds: Collection[str] = ()) -> None:
+        self._job_kinds = job_kinds
         self.ledger = MemoryLedger() if ledger is None else ledger
         self.objects: dict[str, dict[str, Any]] = {}
         self.before: Callable[[UsageAction], None] = never
@@ -62,7 +63,7 @@ class Recording:
 
     def begin(self, now: float) -> UsageRecorder:
         """A new recorder lists the cluster and claims the ledger."""
-        made = UsageRecorder((), (), state_body, AllJobMarks(), utc_days)
+        made = UsageRecorder(self._job_kinds, (), state_body, AllJobMarks(), utc_days)
         self.recorder = made
         for kind in made.kinds:
             made.observe(listed(kind, dict(self.objects.get(kind, {}))))
@@ -81,10 +82,11 @@ class Recording:
             self._apply(action, now)
         self.recorder = None
 
-    def put(self, kind: str, row: Any) -> None:
-        self.objects.setdefault(kind, {})[row.uid] = row
+    def put(self, kind: str, row: Any, uid: str = "") -> None:
+        uid = uid or row.uid
+        self.objects.setdefault(kind, {})[uid] = row
         if self.recorder is not None:
-            self.recorder.observe(changed(kind, row.uid, row))
+            self.recorder.observe(changed(kind, uid, row))
 
     def drop(self, kind: str, uid: str) -> None:
         del self.objects[kind][uid]

@@ -34,6 +34,7 @@ from fairlead.model.usage.ledger import (
 
 NOW: Final = 1_800_000_000_000
 START: Final = NOW - 10 * HOUR
+BERT: Final = ("team-a", "pytorchjob", "bert")
 OWNER: Final = UsedBy("team-a", "ann", "root.a")
 RECORD: Final = JobRecord(
     "uid-1",
@@ -48,7 +49,6 @@ RECORD: Final = JobRecord(
     status="SUCCEEDED",
     gpu=4 * GPU,
     instances=2,
-    manifest="kind: PyTorchJob\n",
 )
 
 
@@ -88,10 +88,14 @@ async def test_of_jobs_of_one_name_the_newest_is_shown() -> None:
     older = structs.replace(RECORD, uid="uid-0", created_at=START - HOUR)
     serving = structs.replace(RECORD, uid="uid-9", type="custom-serving", created_at=START + HOUR)
     ledger = await ledger_with(older, RECORD, serving, pods=(interval("p", START, START + HOUR),))
-    found = await past_job(ledger, NOW, "team-a", "pytorchjob", "bert")
+    found = await past_job(ledger, NOW, BERT)
     assert found is not None
     assert (found.record.uid, [each.pod_uid for each in found.intervals]) == ("uid-1", ["p"])
-    assert await past_job(ledger, NOW, "team-b", "pytorchjob", "bert") is None
+    assert await past_job(ledger, NOW, ("team-b", "pytorchjob", "bert")) is None
+    earlier = await past_job(ledger, NOW, BERT, "uid-0")
+    assert earlier is not None
+    assert (earlier.record.uid, earlier.intervals) == ("uid-0", ())
+    assert await past_job(ledger, NOW, BERT, "uid-9") is None  # of another type
 
 
 def test_a_row_has_what_the_ledger_kept_and_no_use() -> None:

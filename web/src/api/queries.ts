@@ -183,7 +183,7 @@ export const useUsage = (params: URLSearchParams, enabled = true) => useAnswer<U
 export const useUsageDays = (params: URLSearchParams) => useAnswer<UsageDays>("usage", "/usage/days", params, true, LEDGER_REFRESH_MS);
 export const useIdle = (params: URLSearchParams) => useAnswer<IdleList>("usage", "/idle", params, true, LEDGER_REFRESH_MS);
 export const usePrices = () => useAnswer<PriceList>("prices", "/prices", new URLSearchParams({ size: ROWS_PER_PAGE.toString() }), true, LEDGER_REFRESH_MS);
-export const useJobCost = (id: Job) => useAnswer<JobCost>("usage", `/jobs/${id.map(segment).join("/")}/cost`, undefined, true, LEDGER_REFRESH_MS);
+export const useJobCost = (id: KeptJob) => useAnswer<JobCost>("usage", `${jobPath(id)}/cost`, uidOf(id), true, LEDGER_REFRESH_MS);
 
 /** Also read by the frame of every page, because every page shows failures. */
 export const useHealth = () => useAnswer<HealthPage>("health", "/health");
@@ -220,31 +220,37 @@ export function useNode(name: string | null) {
   });
 }
 
-export function useJob(id: readonly [namespace: string, type: string, name: string] | null) {
-  const params = useAtParams();
+type Job = readonly [namespace: string, type: string, name: string];
+/** `uid`: of an earlier job of this name. */
+type KeptJob = readonly [...Job, uid?: string];
+
+const jobPath = ([namespace, type, name]: KeptJob): string => `/jobs/${[namespace, type, name].map(segment).join("/")}`;
+const uidOf = ([, , , uid]: KeptJob): URLSearchParams | undefined => (uid === undefined ? undefined : new URLSearchParams({ uid }));
+
+export function useJob(id: KeptJob | null) {
+  const at = useAtParams();
+  const params = at ?? (id ? uidOf(id) : undefined);
   return useQuery({
     queryKey: ["jobs", "detail", ...(id ?? []), params?.toString() ?? ""],
-    queryFn: ({ signal }) => getJson<JobDetail>(`/jobs/${(id ?? []).map(segment).join("/")}`, params, signal),
-    refetchInterval: params ? false : BOARD_REFRESH_MS,
+    queryFn: ({ signal }) => getJson<JobDetail>(id ? jobPath(id) : "", params, signal),
+    refetchInterval: at ? false : BOARD_REFRESH_MS,
     enabled: id !== null,
   });
 }
 
-type Job = readonly [namespace: string, type: string, name: string];
-
 export function useJobInstances(id: Job) {
   return useQuery({
     queryKey: ["jobs", "instances", ...id],
-    queryFn: ({ signal }) => getJson<InstanceList>(`/jobs/${id.map(segment).join("/")}/instances`, undefined, signal),
+    queryFn: ({ signal }) => getJson<InstanceList>(`${jobPath(id)}/instances`, undefined, signal),
     refetchInterval: BOARD_REFRESH_MS,
   });
 }
 
 /** Read from the API server itself, so only while it is shown. */
-export function useJobManifest(id: Job) {
+export function useJobManifest(id: KeptJob) {
   return useQuery({
     queryKey: ["manifest", ...id],
-    queryFn: ({ signal }) => getJson<JobManifest>(`/jobs/${id.map(segment).join("/")}/manifest`, undefined, signal),
+    queryFn: ({ signal }) => getJson<JobManifest>(`${jobPath(id)}/manifest`, uidOf(id), signal),
     staleTime: 0,
   });
 }
@@ -316,7 +322,7 @@ export function useOwnUser(csrf: string) {
 /** Until the console shows a job that was just created, or for three seconds. */
 export async function waitForJob(id: Job): Promise<void> {
   await arrival(() =>
-    getJson(`/jobs/${id.map(segment).join("/")}`).then(
+    getJson(jobPath(id)).then(
       () => true,
       () => false,
     ),

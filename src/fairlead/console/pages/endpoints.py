@@ -220,6 +220,7 @@ AT: Final = Parameter(
         "`-2h`, or `yesterday 02:00`."
     ),
 )
+JOB_UID: Final = Parameter("uid", "Of an earlier job of this name (default: the newest job).")
 LIST_PARAMETERS: Final = (
     Parameter("q", "Case-insensitive substring over the text fields."),
     Parameter(
@@ -660,7 +661,7 @@ ENDPOINTS: Final = (
         "One job: its life, instances and events",
         JobDetail,
         _JOBS,
-        parameters=(AT,),
+        parameters=(AT, JOB_UID),
         errors=PAST_ERRORS,
         example="/jobs/team-a/mpijob/bert-pretrain",
     ),
@@ -705,6 +706,7 @@ ENDPOINTS: Final = (
         "The pods of a job, and which of their containers have a log",
         InstanceList,
         _JOBS,
+        parameters=(JOB_UID,),
         errors=(400, 404, 503),
         example="/jobs/team-a/mpijob/bert-pretrain/instances",
     ),
@@ -714,6 +716,7 @@ ENDPOINTS: Final = (
         "Events of a job and of its pods, newest first",
         JobEvents,
         _JOBS,
+        parameters=(JOB_UID,),
         errors=(400, 404, 503),
         example="/jobs/team-a/mpijob/bert-pretrain/events",
     ),
@@ -723,15 +726,17 @@ ENDPOINTS: Final = (
         "Why a job waits",
         JobWhy,
         _JOBS,
+        parameters=(JOB_UID,),
         errors=(400, 404, 503),
         example="/jobs/team-a/mpijob/bert-pretrain/why",
     ),
     Endpoint(
         "job_manifest",
         f"{_JOB}/manifest",
-        "The job's object as the API server has it now, without secret values",
+        "The job's object, without secret values; of a deleted job as the ledger keeps it",
         JobManifest,
         _JOBS,
+        parameters=(JOB_UID,),
         errors=(400, 403, 404, 502, 503),
         example="/jobs/team-a/mpijob/bert-pretrain/manifest",
     ),
@@ -1116,7 +1121,7 @@ ENDPOINTS: Final = (
         "The cost of one job and its pods, also of a deleted job",
         JobCost,
         _JOBS,
-        parameters=(Parameter("uid", "Of an earlier job of this name (default: the newest job)."),),
+        parameters=(JOB_UID,),
         errors=USAGE_ERRORS,
         example="/jobs/team-a/mpijob/bert-pretrain/cost",
     ),

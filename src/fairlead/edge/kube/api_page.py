@@ -193,8 +193,9 @@ class ItemReader(Generic[Row]):
 
     `keep` makes the row that is kept of a row, in JSON and in protobuf alike. An event of a watch
     without `mark` makes no row unless its object `is_known` (by key): most of it is not even looked
-    at. In protobuf the mark must stand elsewhere than in metadata. `malformed_total` counts objects
-    left out since the start. Each is logged once until another reason appears.
+    at. In protobuf the mark must stand elsewhere than in metadata. `with_object` makes what is
+    reported from a row and its whole object, in JSON alone. `malformed_total` counts objects left
+    out since the start. Each is logged once until another reason appears.
     """
 
     def __init__(
@@ -205,8 +206,10 @@ class ItemReader(Generic[Row]):
         is_known: Callable[[str], bool] = lambda _: True,
         *,
         keep: Callable[[Row], Row] | None = None,
+        with_object: Callable[[Any, bytes], Row] | None = None,
     ) -> None:
         self.resource = resource
+        self._with_object = with_object
         self.malformed_total = 0
         self._keep = keep
         json = form.json if isinstance(form, JsonAndProtobufForm) else form
@@ -258,6 +261,8 @@ class ItemReader(Generic[Row]):
             return self._decode_page(without_the_deepest(body))
 
     def _decode_page(self, body: bytes) -> WirePage[Any]:
+        if self._with_object is not None:
+            return self._raw_page.decode(body)
         try:
             return self._page.decode(body)
         except UNREADABLE:
@@ -337,6 +342,8 @@ class ItemReader(Generic[Row]):
     def _read_lines(self, lines: bytes) -> list[Change[Row]]:
         if self._mark:
             return self._read_marked(line for line in lines.split(b"\n") if line.strip())
+        if self._with_object is not None:
+            return [self._read_line(line) for line in lines.split(b"\n") if line.strip()]
         try:
             return [self._read_change(event) for event in self._event.decode_lines(lines)]
         except UNREADABLE:
@@ -383,7 +390,11 @@ class ItemReader(Generic[Row]):
 
     def _read_line(self, line: bytes) -> Change[Row]:
         try:
-            return self._read_change(self._event.decode(line))
+            return (
+                self._read_change(self._event.decode(line))
+                if self._with_object is None
+                else self._read_with_object(self._raw_event.decode(line), self._with_object)
+            )
         except UNREADABLE as error:
             event = self._raw_event.decode(line)
             if event.type == "ERROR":
@@ -391,6 +402,14 @@ class ItemReader(Generic[Row]):
             meta = self._identity_of(event.object)
             malformed = self._report(meta, error) if event.type in _PRESENT else None
             return Change(event.type, key_of(meta), None, meta.resource_version or "", malformed)
+
+    def _read_with_object(
+        self, event: WatchEvent[Raw], with_object: Callable[[Any, bytes], Row]
+    ) -> Change[Row]:
+        change = self._read_change(WatchEvent(event.type, self._item.decode(event.object)))
+        if change.row is not None:
+            change.row = with_object(change.row, bytes(event.object))
+        return change
 
     def _parse_singly(self, items: Iterable[Any]) -> tuple[dict[str, Row], list[Malformed]]:
         rows: dict[str, Row] = {}
@@ -400,7 +419,10 @@ class ItemReader(Generic[Row]):
             try:
                 if isinstance(each, Raw):
                     item = self._item.decode(each)
-                rows[key_of(item.metadata)] = self._parse(item)
+                row = self._parse(item)
+                if self._with_object is not None:
+                    row = self._with_object(row, bytes(each))
+                rows[key_of(item.metadata)] = row
             except UNREADABLE as error:
                 meta = self._identity_of(each) if isinstance(each, Raw) else each.metadata
                 malformed.append(self._report(meta, error))

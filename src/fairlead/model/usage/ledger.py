@@ -212,7 +212,8 @@ class KeptState(Struct, frozen=True):
 class JobRecord(Struct, frozen=True):
     """A job, also after it was deleted. Key: `uid`. Times are 0 if they are unknown.
 
-    `manifest`: YAML without secret values, at most 64 KiB. `deleted_at`: 0 = it exists.
+    `manifest`: as `wire/usage/manifests` writes it; "" in a write leaves the one that is stored.
+    `deleted_at`: 0 = it exists.
     """
 
     uid: str

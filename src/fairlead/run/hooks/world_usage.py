@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.errors import OutsideError
 from fairlead.kinds.job_marks import AllJobMarks
@@ -44,6 +45,7 @@ from fairlead.wire.kube.budgets import WireBudget, WireNamespace, parse_budget, 
 from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
 from fairlead.wire.names import UNHEALTHY_GPUS_NAMESPACE
 from fairlead.wire.quota.elastic_quota import WireQuotaTree, parse_quota_tree
+from fairlead.wire.usage.manifests import followed_job
 from fairlead.wire.usage.states import state_body
 from fairlead_sim.objects.resources import (
     CONFIG_MAPS,
@@ -68,11 +70,14 @@ class _Followed(Struct):
     name: str
     decoder: msgspec.json.Decoder[Any]
     parse: Callable[[Any], Any]
+    with_object: Callable[[Any, bytes], Any] | None = None
 
     def row(self, obj: Object) -> Any:
         """None for a malformed object: such an object never runs."""
         try:
-            return self.parse(self.decoder.decode(msgspec.json.encode(obj)))
+            data = msgspec.json.encode(obj)
+            row = self.parse(self.decoder.decode(data))
+            return row if self.with_object is None else self.with_object(row, data)
         except (msgspec.MsgspecError, ValueError):
             return None
 
@@ -190,6 +195,7 @@ def _followed(world: World) -> tuple[dict[ResourceKind, _Followed], list[str], l
         for version in job.VERSIONS:
             if (ref := served.get((job.GROUP, version, job.PLURAL))) is not None:
                 found[ref] = of(source_of(job), job.WIRE, partial(_versioned, job.parse, version))
+                found[ref] = replace(found[ref], with_object=followed_job)
                 break
     return found, jobs, workloads
 

@@ -10,11 +10,11 @@ import { Link } from "../../router/Link";
 import type { Column } from "../../table/columns";
 import { DataTable } from "../../table/DataTable";
 import { CsvHead } from "../../table/RowsCsv";
-import type { JobId } from "./JobsBoard";
+import type { KeptJobId } from "./JobsBoard";
 
 const MAX_ROWS = 12;
 
-export function JobCost({ id }: { id: JobId }) {
+export function JobCost({ id }: { id: KeptJobId }) {
   const asked = useJobCost(id);
   return (
     <Answered asked={asked} bones={<Bones lines={6} />}>

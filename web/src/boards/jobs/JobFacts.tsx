@@ -15,9 +15,9 @@ import { DataTable } from "../../table/DataTable";
 import { CsvHead } from "../../table/RowsCsv";
 import { requested, shares } from "./columns";
 import { instanceColumns } from "./instances";
-import type { JobId } from "./JobsBoard";
+import type { KeptJobId } from "./JobsBoard";
 
-export function JobFacts({ id, wide }: { id: JobId; wide?: boolean }) {
+export function JobFacts({ id, wide }: { id: KeptJobId; wide?: boolean }) {
   const { t } = useWords();
   const asked = useJob(id);
   return (

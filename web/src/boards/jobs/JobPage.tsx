@@ -8,17 +8,21 @@ import { PageHead } from "../../parts/PageHead";
 import { Gone, isGone } from "../../parts/Gone";
 import { FailedRefresh, Warnings } from "../../parts/States";
 import { Link } from "../../router/Link";
+import { useQueryState } from "../../router/usequery";
 import { JobActions } from "./JobActions";
 import { JobFacts } from "./JobFacts";
-import type { JobId } from "./JobsBoard";
+import type { JobId, KeptJobId } from "./JobsBoard";
 import { JobTabs } from "./JobTabs";
 import { LifeBar } from "./LifeBar";
 import { jobSentence } from "./sentence";
 
-export function JobPage({ id }: { id: JobId }) {
+export function JobPage({ id: named }: { id: JobId }) {
   const { t } = useWords();
+  const [params] = useQueryState();
+  const [namespace, type, name] = named;
+  const uid = params.get("uid") ?? undefined;
+  const id = useMemo((): KeptJobId => [namespace, type, name, uid], [namespace, type, name, uid]);
   const asked = useJob(id);
-  const [namespace, type, name] = id;
   const gone = isGone(asked);
   const filters = useMemo(() => new URLSearchParams({ job_namespace: namespace, job_type: type, job_name: name }), [namespace, type, name]);
   const crumb = (
@@ -38,7 +42,7 @@ export function JobPage({ id }: { id: JobId }) {
         )}
         <Warnings of={[asked.data?.warnings]} />
         {!gone && <FailedRefresh asked={[asked]} />}
-        {!gone && asked.data?.job.live && <JobActions id={id} job={asked.data.job} />}
+        {!gone && asked.data?.job.live && <JobActions id={named} job={asked.data.job} />}
         <JobFacts id={id} wide />
         {asked.data && <LifeBar life={asked.data.life} />}
         {asked.data && <JobTabs id={id} detail={asked.data} filters={filters} />}

@@ -9,7 +9,7 @@ import { WhyItWaits } from "../../parts/WhyItWaits";
 import { useQueryState } from "../../router/usequery";
 import { JobCharts } from "./JobCharts";
 import { Instances } from "./JobFacts";
-import type { JobId } from "./JobsBoard";
+import type { KeptJobId } from "./JobsBoard";
 import { areEventsKnown, hasRun } from "./sentence";
 
 const LogPanel = lazy(() => import("./logs/LogPanel").then((m) => ({ default: m.LogPanel })));
@@ -22,7 +22,7 @@ const KEPT: readonly Tab[] = ["instances", "cost", "yaml"];
 type Tab = (typeof TABS)[number];
 const WORDS: Record<Tab, MessageKey> = { instances: "job.instances", events: "job.events", logs: "job.logs", charts: "chart.charts", yaml: "job.yaml", cost: "cost.title", why: "job.why" };
 
-export function JobTabs({ id, detail, filters }: { id: JobId; detail: JobDetail; filters: URLSearchParams }) {
+export function JobTabs({ id, detail, filters }: { id: KeptJobId; detail: JobDetail; filters: URLSearchParams }) {
   const { t } = useWords();
   const [params, set] = useQueryState();
   const list = useRef<HTMLDivElement>(null);
@@ -68,9 +68,9 @@ export function JobTabs({ id, detail, filters }: { id: JobId; detail: JobDetail;
   );
 }
 
-function TabBody({ tab, id, detail, filters }: { tab: Tab; id: JobId; detail: JobDetail; filters: URLSearchParams }) {
+function TabBody({ tab, id, detail, filters }: { tab: Tab; id: KeptJobId; detail: JobDetail; filters: URLSearchParams }) {
   const { t } = useWords();
-  if (tab === "logs") return <LogPanel id={id} />;
+  if (tab === "logs") return <LogPanel id={[id[0], id[1], id[2]]} />;
   if (tab === "yaml") return <ManifestPanel id={id} />;
   if (tab === "cost") return <JobCost id={id} />;
   if (tab === "events") return detail.events.length > 0 ? <EventList events={detail.events} /> : <Empty why={t(areEventsKnown(detail) ? "job.noEvents" : "job.eventsUnread")} />;

@@ -17,7 +17,7 @@ import { useQueryState } from "../../router/usequery";
 import { Choice, SearchFilter } from "../../table/Filters";
 import { useKept } from "../../table/useKept";
 import { useTyped } from "../../table/useTyped";
-import { jobKey } from "./columns";
+import { jobKey, jobPage, jobRowKey } from "./columns";
 import { SubmitLink } from "../submit/SubmitLink";
 import { JobCharts } from "./JobCharts";
 import { JobFacts } from "./JobFacts";
@@ -28,10 +28,19 @@ const ASKED = [...FILTERS, "deleted", "sort", "at"] as const;
 const STATUSES = ["Running", "Pending", "Succeeded", "Failed"] as const;
 
 export type JobId = readonly [namespace: string, type: string, name: string];
+/** `uid`: of an earlier job of this name, from the ledger. */
+export type KeptJobId = readonly [...JobId, uid?: string];
 
 export function jobId(text: string | null): JobId | null {
   const parts = text?.split("/") ?? [];
   return parts.length === 3 && parts.every(Boolean) ? (parts as unknown as JobId) : null;
+}
+
+/** The same, with or without a uid at the end. */
+function openJob(text: string | null): KeptJobId | null {
+  const parts = text?.split("/") ?? [];
+  const id = jobId(parts.slice(0, 3).join("/"));
+  return id && parts.length <= 4 ? [...id, parts[3]] : null;
 }
 
 const notServed = (types: readonly string[], t: Words["t"]): string => (types.length > 0 ? t("jobs.notServed", { types: types.join(", ") }) : "");
@@ -45,7 +54,7 @@ export function JobsBoard() {
   const facets = asked.data?.facets;
   const [naming, isNaming, onName] = useTyped();
   const found = useJobs(naming, isNaming).data?.items.map((j) => j.name) ?? [];
-  const open = jobId(params.get("open"));
+  const open = openJob(params.get("open"));
   const opened = useJob(open).data;
   const areDeleted = params.get("deleted") === "yes";
   const wordOf = (status: string) => {
@@ -90,8 +99,8 @@ export function JobsBoard() {
           asked={asked}
           asking={asked.shown}
           filters={FILTERS}
-          selected={open?.join("/") ?? null}
-          onOpen={(job) => set({ open: jobKey(job) }, open ? "replace" : "push")}
+          selected={open && jobRowKey({ namespace: open[0], type: open[1], name: open[2], uid: open[3] ?? "", live: open[3] === undefined })}
+          onOpen={(job) => set({ open: job.live ? jobKey(job) : `${jobKey(job)}/${job.uid}` }, open ? "replace" : "push")}
           none={
             areDeleted ? (
               <Empty why={t("sentence.jobs-no-deleted")} />
@@ -104,7 +113,7 @@ export function JobsBoard() {
         />
         {!areDeleted && !at && <JobCharts filters={pick(params, ["job_namespace", "job_type", "job_name"])} />}
         {open && (
-          <SidePanel name={open[2]} of={{ kind: "job", namespace: open[0], type: open[1], name: open[2], live: opened?.job.live ?? true, waits: Boolean(opened?.job.waiting), hasPods: opened?.instances.length !== 0 }} page={`/jobs/${open.map(encodeURIComponent).join("/")}`} onClose={() => set({ open: null })}>
+          <SidePanel name={open[2]} of={{ kind: "job", namespace: open[0], type: open[1], name: open[2], live: opened?.job.live ?? true, waits: Boolean(opened?.job.waiting), hasPods: opened?.instances.length !== 0 }} page={jobPage(open)} onClose={() => set({ open: null })}>
             <JobFacts id={open} />
           </SidePanel>
         )}

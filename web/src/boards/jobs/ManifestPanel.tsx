@@ -6,9 +6,9 @@ import { Copy } from "../../parts/Copy";
 import { Icon } from "../../parts/Icon";
 import { Answered, Bones } from "../../parts/States";
 import { saveText } from "../../parts/save";
-import type { JobId } from "./JobsBoard";
+import type { KeptJobId } from "./JobsBoard";
 
-export function ManifestPanel({ id }: { id: JobId }) {
+export function ManifestPanel({ id }: { id: KeptJobId }) {
   const { t } = useWords();
   const asked = useJobManifest(id);
   return (

@@ -6,6 +6,7 @@ import { Ago } from "../../parts/Ago";
 import { Status } from "../../parts/Status";
 import { saidBeside, whyWords } from "../../parts/WhyItWaits";
 import type { Column } from "../../table/columns";
+import type { KeptJobId } from "./JobsBoard";
 
 const ratio = (part: number | null, total: number | null): number | null => {
   const percentOf = share(part, total);
@@ -18,6 +19,9 @@ export const jobKey = (job: Pick<JobRow, "namespace" | "type" | "name">): string
 
 /** Deleted jobs may have one name. */
 export const jobRowKey = (job: Pick<JobRow, "namespace" | "type" | "name" | "uid" | "live">): string => (job.live ? jobKey(job) : `${jobKey(job)} ${job.uid}`);
+
+/** The address of its page. */
+export const jobPage = ([namespace, type, name, uid]: KeptJobId): string => `/jobs/${[namespace, type, name].map(encodeURIComponent).join("/")}${uid === undefined ? "" : `?uid=${encodeURIComponent(uid)}`}`;
 
 /** It asks for memory of shared cards, and for no whole one. */
 export const shares = (job: Pick<JobRow, "gpusRequested" | "gpuMemoryRequestedMiB">): boolean => job.gpusRequested === 0 && job.gpuMemoryRequestedMiB !== null;

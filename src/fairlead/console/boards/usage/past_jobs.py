@@ -23,6 +23,8 @@ DELETED: Final = "Deleted"
 """The status of a job that was deleted before its end."""
 _SECOND: Final = 1000
 _ENDED: Final = (SUCCEEDED, FAILED)
+JobName = tuple[str, str, str]
+"""Namespace, type and name."""
 
 
 class PastJob(Struct, frozen=True):
@@ -41,11 +43,12 @@ async def past_jobs(
 
 
 async def past_job(
-    ledger: LedgerReading, now: int, namespace: str, type_: str, name: str
+    ledger: LedgerReading, now: int, named: JobName, uid: str = ""
 ) -> PastJob | None:
-    """The newest job of this name; None if the ledger never had one."""
+    """The newest job of this name, or the one with `uid`; None if the ledger never had one."""
+    namespace, type_, name = named
     found = await ledger.ledger_jobs(now - SUMS_KEPT, now + 1, (namespace,), name)
-    record = next((each for each in found if each.type == type_), None)
+    record = next((each for each in found if each.type == type_ and uid in ("", each.uid)), None)
     if record is None:
         return None
     start = record.created_at or now - SUMS_KEPT

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
 from msgspec import structs
 from starlette.requests import Request
 from starlette.responses import Response
@@ -55,7 +56,7 @@ from fairlead.console.pages.jobs import (
 )
 from fairlead.console.pages.serving.jobs import ServingList
 from fairlead.console.pages.writing.jobs import JobClone, JobForm, JobFormList
-from fairlead.errors import UserError
+from fairlead.errors import OutsideError, UserError
 from fairlead.model.actions import Manifest
 from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.jobs.job import Job
@@ -64,6 +65,7 @@ from fairlead.ports import JobFiles
 from fairlead.rules.people.restricted import without_claimant
 from fairlead.wire.files.manifest_yaml import render_manifests
 from fairlead.wire.files.shown_manifest import shown_manifest
+from fairlead.wire.usage.manifests import MOST_BYTES, parse_kept_manifest
 
 
 async def jobs(console: Console, request: Request, endpoint: Endpoint) -> Response:
@@ -153,16 +155,23 @@ async def job_manifest(console: Console, request: Request, endpoint: Endpoint) -
 
 async def _past_manifest(console: Console, request: Request, refused: Refused) -> JobManifest:
     """The manifest of a deleted job, as the ledger keeps it. Refuses (404) a job without one."""
-    past = await _past_of(console, request, refused)
-    if not past.record.manifest:
-        raise Refused(
-            404,
-            f"the ledger has no manifest of {past.record.type} `{past.record.name}`",
-            "manifests are kept while a recorder follows the job",
-        )
-    states = await states_of(console, request).latest()
-    # Secret values were removed when it was recorded; the paths are not kept.
-    return JobManifest(*_past_envelope(states), past.record.manifest, [])
+    record = (await _past_of(console, request, refused)).record
+    what = f"the ledger has no manifest of {record.type} `{record.name}`"
+    if not record.manifest:
+        raise Refused(404, what, "a manifest is kept while a usage recorder follows the job")
+    try:
+        kept = parse_kept_manifest(record.manifest)
+    except msgspec.MsgspecError as error:
+        raise OutsideError(
+            "store", f"the manifest of {record.type} `{record.name}` is damaged: {error}"
+        ) from error
+    if kept.manifest is None:
+        hint = f"manifests of up to {MOST_BYTES >> 10} KiB are kept"
+        raise Refused(404, f"{what}, which had {kept.size:,} bytes", hint)
+    reach, states = reach_of(subject_of(request)), await states_of(console, request).latest()
+    shown = kept.manifest if reach is None else without_claimant(kept.manifest, reach)
+    text = await asyncio.to_thread(render_manifests, [shown])
+    return JobManifest(*_past_envelope(states), text, kept.redacted)
 
 
 async def _past_of(console: Console, request: Request, refused: Refused) -> PastJob:
@@ -170,8 +179,7 @@ async def _past_of(console: Console, request: Request, refused: Refused) -> Past
     ledger = console.ledger
     if ledger is None or refused.status != 404 or "at" in request.query_params:
         raise refused
-    namespace, type_, name = _named(request)
-    past = await past_job(ledger, console.now_ms(), namespace, type_, name)
+    past = await past_job(ledger, console.now_ms(), _named(request), _uid(request))
     if past is None:
         raise refused
     return past
@@ -246,20 +254,27 @@ def _named(request: Request) -> tuple[str, str, str]:
     return namespace, type_, name
 
 
+def _uid(request: Request) -> str:
+    """The uid of the job that is asked for; "" = the newest of its name."""
+    return request.query_params.get("uid", "")[:100]
+
+
 async def named_job(
     console: Console, request: Request
 ) -> tuple[BoardState, JobInstances, JobDetail]:
-    """The job that the path names. Refuses (404) a job that does not exist."""
+    """The job that the path names. Refuses (404) a job that does not exist, or has another uid."""
     namespace, type_, name = _named(request)
+    uid = _uid(request)
     board_state = await states_of(console, request).latest("instances", "explainer")
     each, found = (
         board_state.job_instances(namespace, type_, name),
         board_state.job(namespace, type_, name),
     )
-    if each is None or found is None:
+    if each is None or found is None or uid not in ("", each.job.uid):
+        which = f" with the uid `{uid}`" if uid else ""
         raise Refused(
             404,
-            f"there is no {type_} `{name}` in namespace `{namespace}`",
+            f"there is no {type_} `{name}` in namespace `{namespace}`{which}",
             "look at the list of jobs",
         )
     return board_state, each, found

@@ -59,8 +59,8 @@ class FollowedKind(Struct, Generic[Row], frozen=True):
 
     `versions`: acceptable versions, best first; None for a resource that is asked for without
     discovery. `keep`: what is kept of a row. `is_optional`: where it is not served or may not be
-    read, it counts as empty. `mark`, `is_known`: see `ItemReader`. `retry_seconds`: the longest
-    wait between two tries after a failure, None for the back-off's own.
+    read, it counts as empty. `mark`, `is_known`, `with_object`: see `ItemReader`. `retry_seconds`:
+    the longest wait between two tries after a failure, None for the back-off's own.
     """
 
     name: str
@@ -74,6 +74,7 @@ class FollowedKind(Struct, Generic[Row], frozen=True):
     mark: bytes = b""
     is_known: Callable[[str], bool] = lambda _: True
     retry_seconds: float | None = None
+    with_object: Callable[[Any, bytes], Row] | None = None
 
     def served(self, found: Discovery) -> Resource | None:
         """The resource in the best version that the API server serves.
@@ -85,7 +86,14 @@ class FollowedKind(Struct, Generic[Row], frozen=True):
     def reader(self, resource: Resource) -> ItemReader[Row]:
         """Of the resource as it is served here."""
         form = self.form.at(resource.version) if isinstance(self.form, VersionedForm) else self.form
-        return ItemReader(resource, form, self.mark, self.is_known, keep=self.keep)
+        return ItemReader(
+            resource,
+            form,
+            self.mark,
+            self.is_known,
+            keep=self.keep,
+            with_object=self.with_object,
+        )
 
 
 def job_subject(kind: JobKind) -> FollowedKind[Job]:

@@ -20,6 +20,7 @@ from fairlead.edge.kube.follow.followed_kind import (
 from fairlead.kinds.parts.kind import source_of
 from fairlead.kinds.registry import KINDS, one_per_resource
 from fairlead.kinds.workloads import OWNER_KINDS
+from fairlead.wire.usage.manifests import followed_job
 
 TREE_SECONDS: Final = 5.0
 """The longest wait between two tries to read the tree, whose CRD may be installed later."""
@@ -33,6 +34,9 @@ USAGE_KINDS: Final[tuple[FollowedKind[Any], ...]] = (
     NAMESPACE_SUBJECT,
     BUDGET_SUBJECT,
     structs.replace(WITHHELD_SUBJECT, is_optional=True),
-    *(structs.replace(job_subject(kind), is_optional=True) for kind in one_per_resource(KINDS)),
+    *(
+        structs.replace(job_subject(kind), is_optional=True, with_object=followed_job)
+        for kind in one_per_resource(KINDS)
+    ),
     *map(workload_subject, OWNER_KINDS),
 )

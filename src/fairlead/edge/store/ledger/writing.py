@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from msgspec.structs import replace
 from sqlalchemy import Connection, Table, and_, case, delete, insert, select, update
 
 from fairlead.edge.store.columns import NAME_LENGTH
@@ -25,7 +26,7 @@ from fairlead.edge.store.ledger_tables import (
 )
 from fairlead.edge.store.texts import cut_text
 from fairlead.errors import LedgerTaken, UserError
-from fairlead.model.usage.ledger import OPEN, End, LedgerBatch, StateEnd
+from fairlead.model.usage.ledger import OPEN, End, JobRecord, LedgerBatch, StateEnd
 
 _IS_CLAIM: Final = ledger_claim.c.id == CLAIM_ID
 
@@ -104,8 +105,7 @@ def write(connection: Connection, epoch: int, batch: LedgerBatch, known: Account
     _write_pods(connection, batch, pods)
     _write_nodes(connection, batch, ids)
     _write_states(connection, batch)
-    jobs = (as_rows.job_values(each, ids) for each in batch.jobs)
-    _put(connection, ledger_jobs, as_rows.JOB_COLUMNS, ["uid"], jobs)
+    _write_jobs(connection, batch, ids)
     return ids
 
 
@@ -145,6 +145,23 @@ def _write_states(connection: Connection, batch: LedgerBatch) -> None:
         for end in batch.state_ends
     )
     _end_rows(connection, kept_states, key, ["ended_at", "fork"], ended)
+
+
+def _write_jobs(connection: Connection, batch: LedgerBatch, ids: Ids) -> None:
+    """A job without a manifest keeps the one that is stored."""
+    jobs: dict[str, JobRecord] = {}
+    for job in batch.jobs:
+        before = jobs.get(job.uid)
+        jobs[job.uid] = (
+            job if job.manifest or before is None else replace(job, manifest=before.manifest)
+        )
+    for has_manifest, kept in ((True, ()), (False, ("manifest",))):
+        rows = [
+            as_rows.job_values(job, ids)
+            for job in jobs.values()
+            if bool(job.manifest) == has_manifest
+        ]
+        _put(connection, ledger_jobs, as_rows.JOB_COLUMNS, ["uid"], rows, kept)
 
 
 def _end(end: End | StateEnd) -> tuple[int, int]:

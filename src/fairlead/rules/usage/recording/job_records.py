@@ -16,7 +16,9 @@ from fairlead.rules.usage.recording.intervals import milliseconds
 def job_record(
     uid: str, job: Job, by: UsedBy, pods: Collection[Pod], before: JobRecord | None
 ) -> JobRecord:
-    """The record of a job that exists. `before`: an earlier one, whose manifest and image stay."""
+    """The record of a job that exists, without its manifest. `before`: an earlier one, whose image
+    stays.
+    """
     status = job_status(job, pods)
     images = sorted({part.image for pod in pods for part in pod.containers[:1] if part.image})
     return JobRecord(
@@ -33,7 +35,6 @@ def job_record(
         gpu=GPU * requested_gpus(job),
         instances=sum(role.replicas for role in job.roles),
         image=images[0] if images else before.image if before is not None else "",
-        manifest=before.manifest if before is not None else "",
     )
 
 

@@ -113,6 +113,10 @@ class Pending:
         self._node_hours[row.node_uid, row.started_at, row.hour] = row
 
     def put_job(self, row: JobRecord) -> None:
+        """A record without a manifest leaves the one that waits."""
+        before = self._jobs.get(row.uid)
+        if before is not None and before.manifest and not row.manifest:
+            row = replace(row, manifest=before.manifest)
         self._jobs[row.uid] = row
 
     # --- batches ----------------------------------------------------------------------------------

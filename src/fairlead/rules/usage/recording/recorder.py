@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from fairlead.model.actions import Outcome, Result
 from fairlead.model.changes import (
     KIND_BUDGETS,
@@ -23,6 +25,7 @@ from fairlead.model.changes import (
     Changes,
 )
 from fairlead.model.devices.gpu import GpuReading
+from fairlead.model.jobs.manifests import FollowedJob
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod, without_report
 from fairlead.model.sharing import Withheld
@@ -55,6 +58,7 @@ from fairlead.rules.usage.recording.intervals import (
 )
 from fairlead.rules.usage.recording.job_records import deleted, job_record
 from fairlead.rules.usage.recording.kept import KeptStates
+from fairlead.rules.usage.recording.manifests import JobManifests
 from fairlead.rules.usage.recording.owners import JobMarks, PodOwners
 from fairlead.rules.usage.recording.pending import Pending
 from fairlead.rules.usage.recording.readings import CardReadings
@@ -117,6 +121,7 @@ class UsageRecorder:
         self._shown_cards: dict[str, object] = {}
         self._withheld: dict[str, str] = {}
         self._records: dict[str, JobRecord] = {}
+        self._manifests = JobManifests()
         self._jobs_to_record: set[str] = set()
         self._recorded: set[str] = set()
         self._doubt: int | None = None
@@ -160,7 +165,7 @@ class UsageRecorder:
             self._doubt = self.heartbeat
 
     def observe(self, changes: Changes[Any]) -> None:
-        """Take what the API server reported of one kind.
+        """Take what the API server reported of one kind. Jobs may come as `FollowedJob`.
 
         ValueError for a kind that the recorder does not follow.
         """
@@ -177,6 +182,9 @@ class UsageRecorder:
             known &= kept
             self._missing.discard(changes.kind)
         for uid, row in changes.rows.items():
+            if isinstance(row, FollowedJob):
+                self._manifests.see(uid, row)
+                row = row.job
             dirty[uid] = row
             (known.add if row is not None else known.discard)(uid)
 
@@ -235,7 +243,8 @@ class UsageRecorder:
         self.intervals.begin(claim.pods, claim.nodes, claim.heartbeat)
         self._states.begin(claim.states)
         self._shown_cards = dict.fromkeys(self._states.ids(StateKind.CARDS))
-        self._records = {each.uid: each for each in claim.jobs}
+        self._records = {each.uid: replace(each, manifest="") for each in claim.jobs}
+        self._manifests.begin(claim.jobs)
         self._recorded = set(claim.ended)
         self._fold_from = folded_until
         self._known_from(claim)
@@ -495,6 +504,7 @@ class UsageRecorder:
                 continue
             record = self._records.pop(uid, None)
             self._pods_of.pop(uid, None)
+            self._manifests.forget(uid)
             if record is not None:
                 self.pending.put_job(deleted(record, at if doubt is None else min(at, doubt)))
         for uid in self._jobs_to_record:
@@ -509,9 +519,10 @@ class UsageRecorder:
         pods = [self._rows[each] for each in sorted(mine)]
         before = self._records.get(uid)
         record = job_record(uid, job, self.owners.used_by_job(job), pods, before)
-        if record != before:
+        manifest = self._manifests.take(uid)
+        if manifest or record != before:
             self._records[uid] = record
-            self.pending.put_job(record)
+            self.pending.put_job(replace(record, manifest=manifest))
 
     # --- hours ------------------------------------------------------------------------------------
 
