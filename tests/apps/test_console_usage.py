@@ -171,6 +171,22 @@ async def test_idle_gpus_name_owner_and_money() -> None:
         assert idle["gpuHours"] == 2 * 24
         assert idle["cost"] == "172.800000", "48 GPU-hours / 8 GPUs × 0.9 × 32"
         assert [row["reason"] for row in others] == ["free"]
+        assert found["facets"] == {
+            "reason": ["free", "idle"],
+            "namespace": ["a-ns"],
+            "user": ["bob"],
+            "model": ["A100"],
+        }
+        for words, reasons in {
+            "reason=idle": ["idle"],
+            "reason=idle&reason=free": ["idle", "free"],
+            "user=Bob&namespace=a-ns&model=a100": ["idle"],
+            "user=-": ["free"],
+            "user=ann": [],
+        }.items():
+            _, chosen = await it.ask("anna", f"/idle?period=24h&{words}")
+            assert [row["reason"] for row in chosen["items"]] == reasons, words
+            assert chosen["totals"] == found["totals"]
         money = found["totals"]
         assert money["cost"] == "691.200000", "24 hours × 0.9 × 32"
         parts = ("used", "idle", "unknown", "free", "stranded", "broken")

@@ -118,6 +118,12 @@ def test_idle_names_who_to_ask_and_where_the_money_went(address: str, browser: B
         tab.open("/idle", "idle")
         row = tab.page.locator("tr[data-key='idle/team-c/notebook/gpu-1']")
         expect(row).to_contain_text("Ask bob to end the pod, or to use its GPUs.")
+        tab.page.goto(f"{address}/idle?reason=idle&user=bob&namespace=team-c")
+        expect(tab.at("table-idle").locator("tbody tr")).to_have_count(1)
+        expect(row).to_be_visible()
+        tab.page.goto(f"{address}/idle?user=ann")
+        expect(tab.at("page-idle")).to_contain_text("Nothing matches the filters.")
+        tab.open("/idle", "idle")
         assert tab.column("idle", "GPU-hours")["idle/team-c/notebook/gpu-1"] == f"{BOB}.0"
         split = tab.at("idle-split")
         # a node of 8 GPUs; one of them broken in the first day, two stranded in the second

@@ -285,6 +285,12 @@ SERVING_FILTERS: Final = (
     Parameter("status", "Ready or NotReady.", repeated=True),
     Parameter("user", "User who submitted it.", repeated=True),
 )
+IDLE_FILTERS: Final = (
+    Parameter("reason", "idle, stranded, broken, free or unknown.", repeated=True),
+    Parameter("namespace", "Namespace of the pod; `-` for nodes.", repeated=True),
+    Parameter("user", "User; `-` where there is none.", repeated=True),
+    Parameter("model", "GPU model.", repeated=True),
+)
 DATASET_FILTERS: Final = (
     Parameter("namespace", "Namespace.", repeated=True),
     Parameter("accelerated", "`yes` or `no`.", repeated=True),
@@ -1111,7 +1117,7 @@ ENDPOINTS: Final = (
         "GPUs that cost money while nothing runs on them, and how the GPU money is split by node",
         IdleList,
         _USAGE,
-        parameters=(*LIST_PARAMETERS, *PERIOD_PARAMETERS),
+        parameters=(*LIST_PARAMETERS, *IDLE_FILTERS, *PERIOD_PARAMETERS),
         errors=USAGE_ERRORS,
         example="/idle?period=24h",
     ),

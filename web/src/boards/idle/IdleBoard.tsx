@@ -12,10 +12,10 @@ import { Panel } from "../../parts/Panel";
 import { Empty, FailedRefresh, Warnings } from "../../parts/States";
 import { Link } from "../../router/Link";
 import { listQuery } from "../../router/query";
-import { useQueryState } from "../../router/usequery";
+import { type SetQuery, useQueryState } from "../../router/usequery";
 import type { Column } from "../../table/columns";
 import { DataTable } from "../../table/DataTable";
-import { SearchFilter } from "../../table/Filters";
+import { Choice, SearchFilter } from "../../table/Filters";
 import { ListTable } from "../../table/ListTable";
 import { RowsCsv } from "../../table/RowsCsv";
 import { useKept } from "../../table/useKept";
@@ -25,7 +25,8 @@ import { Unrecorded } from "../usage/Unrecorded";
 import { partWord } from "../usage/words";
 import { SplitBar, SplitList } from "./SplitBar";
 
-const FILTERS = ["q"] as const;
+const CHOICES = ["reason", "namespace", "user", "model"] as const;
+const FILTERS = ["q", ...CHOICES] as const;
 const MAX_ROWS = 12;
 
 export const idleKey = (row: Pick<IdleRow, "reason" | "namespace" | "pod" | "node">): string => [row.reason, row.namespace, row.pod, row.node].join("/");
@@ -44,6 +45,7 @@ export function IdleBoard() {
       <PageHead title={t("title.idle")} answer={answer} onRefresh={() => void asked.refetch()} />
       <div className="filters">
         <Period />
+        <Choices params={params} set={set} facets={answer?.facets} />
         <div className="end">
           <SearchFilter params={params} set={set} placeholder={t("idle.search")} />
         </div>
@@ -68,6 +70,21 @@ export function IdleBoard() {
       />
       {answer && answer.nodes.length > 0 && <Nodes answer={answer} />}
     </main>
+  );
+}
+
+function Choices({ params, set, facets }: { params: URLSearchParams; set: SetQuery; facets: IdleList["facets"] | undefined }) {
+  const { t } = useWords();
+  const choice = (name: (typeof CHOICES)[number], label: string, width: number, nameOf?: (word: string) => string) => (
+    <Choice name={name} label={label} choices={facets?.[name] ?? []} params={params} set={set} width={width} {...(nameOf && { nameOf })} />
+  );
+  return (
+    <>
+      {choice("reason", t("idle.reason"), 116, (word) => partWord(word, t))}
+      {choice("namespace", t("col.namespace"), 140)}
+      {choice("user", t("col.user"), 104)}
+      {choice("model", t("usage.model"), 140)}
+    </>
   );
 }
 

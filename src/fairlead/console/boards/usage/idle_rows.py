@@ -16,6 +16,7 @@ from fairlead.console.boards.usage.figures import (
     whole_gpu_money,
 )
 from fairlead.console.boards.usage.ledger_reads import Table, envelope_of, shown_period, time_text
+from fairlead.console.pages.endpoints import IDLE_FILTERS
 from fairlead.console.pages.envelope import Scalar, Sentence, counted, listed
 from fairlead.console.pages.usage.tables import GpuMoney, IdleRow, NodeGpuMoney
 from fairlead.errors import UserError
@@ -77,6 +78,7 @@ async def idle_table(
             "nodes": nodes,
             "totals": whole,
         },
+        filters=[each.name for each in IDLE_FILTERS],
     )
 
 

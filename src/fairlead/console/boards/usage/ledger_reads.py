@@ -7,7 +7,8 @@ from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 
-from fairlead.console.boards.rows import Entry, RowSet
+from fairlead.console.boards.holders import NO_VALUE
+from fairlead.console.boards.rows import Entry, RowSet, choices
 from fairlead.console.pages.envelope import (
     Sentence,
     Timestamp,
@@ -31,7 +32,9 @@ Form = TypeVar("Form")
 
 
 class Table(Struct, frozen=True):
-    """The answer of a list before filters. `more`: what the list has beside its rows."""
+    """The answer of a list before filters. `more`: what the list has beside its rows. `filters`:
+    fields of a row that a filter may choose by.
+    """
 
     row_type: Any
     rows: Sequence[Any]
@@ -41,6 +44,7 @@ class Table(Struct, frozen=True):
     version: str
     warnings: list[Warning]
     more: dict[str, Any]
+    filters: Sequence[str] = ()
 
     @property
     def envelope(self) -> tuple[str, bool, str, list[Warning]]:
@@ -49,8 +53,16 @@ class Table(Struct, frozen=True):
     @property
     def row_set(self) -> RowSet[Any]:
         """The rows stay in their order unless the client asks for another."""
-        entries = [Entry(row, _text(row), {}) for row in self.rows]
-        return RowSet(self.row_type, entries, ties="")
+        entries = [
+            Entry(
+                row,
+                _text(row),
+                {name: (getattr(row, name).lower() or NO_VALUE,) for name in self.filters},
+            )
+            for row in self.rows
+        ]
+        facets = {name: choices(getattr(row, name) for row in self.rows) for name in self.filters}
+        return RowSet(self.row_type, entries, facets, ties="")
 
     def as_list(self, form: type[Form]) -> Form:
         """All rows in one list, for a command."""

@@ -73,9 +73,10 @@ async def prices(console: Console, request: Request, endpoint: Endpoint) -> Resp
 async def _table_answer(
     request: Request, endpoint: Endpoint, table: Table, answer_type: Any
 ) -> Response:
-    """The parameters that are no words of lists chose the table, and filter nothing."""
+    """Parameters that are neither words of lists nor filters of the table chose the table."""
     query = parse_list_query(request.query_params.multi_items(), endpoint)
-    query = replace(query, filters={})
+    filters = {name: query.filters[name] for name in table.filters if name in query.filters}
+    query = replace(query, filters=filters)
     # In a thread: a table may have a row for each job of a month.
     return await asyncio.to_thread(
         rows_answer,
