@@ -210,7 +210,7 @@ async def test_the_page_health_has_the_recorder() -> None:
         row = next(each for each in found["items"] if each["name"] == "usage-recorder")
         assert (row["state"], row["found"][0]["text"]) == (
             "ok",
-            "the newest record of usage is 0 s old",
+            "`test` records usage; its newest record is 0 s old",
         )
     async with console() as page:
         found = await page.json("/health")

@@ -380,16 +380,23 @@ def test_the_store_by_its_answer() -> None:
     [
         (None, "off", "this console has no store, and so no usage ledger"),
         (LedgerLook(), "off", "no usage recorder has written to this store"),
-        (LedgerLook(9.6), "ok", "the newest record of usage is 10 s old"),
+        (LedgerLook(9.6, holder="me"), "ok", "`me` records usage; its newest record is 10 s old"),
         (
-            LedgerLook(120.0, gaps=2),
+            LedgerLook(120.0, gaps=2, holder="me"),
             "ok",
-            "the newest record of usage is 120 s old; 2 times in the ledger without a recorder",
+            "`me` records usage; its newest record is 120 s old; 2 times in the ledger without a "
+            "recorder",
         ),
         (
-            LedgerLook(121.0),
+            LedgerLook(121.0, holder="me"),
             "fail",
-            "the newest record of usage is 121 s old: no usage recorder writes",
+            "the newest record of usage is 121 s old: no usage recorder writes; the last was `me`",
+        ),
+        (
+            LedgerLook(is_off=True),
+            "off",
+            "a laptop of more than 200 nodes does not record usage; start `fairlead up` with a "
+            "smaller scenario",
         ),
         (
             LedgerLook(failure="the database does not answer"),

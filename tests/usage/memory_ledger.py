@@ -51,6 +51,8 @@ class MemoryLedger:
         self.down: Exception | None = None
         self.epoch = 0
         self.zone = ""
+        self.holder = ""
+        self.is_off = False
         self.first = 0
         self.heartbeat = 0
         self.folded_until = 0
@@ -77,6 +79,7 @@ class MemoryLedger:
                 f"set billingTimeZone to `{self.zone}`",
             )
         self.zone = zone
+        self.holder = holder
         self.epoch += 1
         self.heartbeat = min(self.heartbeat, now)
         if self.heartbeat and self.heartbeat < now:
@@ -187,6 +190,8 @@ class MemoryLedger:
             self.folded_until,
             self.epoch,
             self.zone or "UTC",
+            self.holder,
+            self.is_off,
         )
 
     async def usage_days(

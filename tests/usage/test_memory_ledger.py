@@ -125,6 +125,6 @@ async def test_an_older_claim_is_refused_and_the_time_between_is_a_gap() -> None
     with pytest.raises(LedgerTaken):
         await ledger.write_ledger(old.epoch, LedgerBatch(HOUR + 9))
     gaps = (Gap(HOUR, HOUR + 7),)
-    assert await ledger.ledger_bounds() == LedgerBounds(HOUR, HOUR, gaps, 0, 2)
+    assert await ledger.ledger_bounds() == LedgerBounds(HOUR, HOUR, gaps, 0, 2, holder="two")
     with pytest.raises(UserError):
         await ledger.claim_ledger("three", HOUR + 8, "Asia/Shanghai")

@@ -41,7 +41,7 @@ from fairlead.model.usage.actions import (
     UsageAction,
     WriteLedger,
 )
-from fairlead.ports import GpuReadings, LeaseApi, LedgerWriting, UsageLedger
+from fairlead.ports import GpuReadings, LeaseApi, LedgerReading, LedgerWriting, UsageLedger
 from fairlead.rules.usage.recording.recorder import UsageRecorder
 from fairlead.settings import USAGE_READING_SECONDS
 from fairlead.wire.metrics.prom_text import CONTENT_TYPE
@@ -74,6 +74,10 @@ without changes costs nothing, and a write that failed is repeated by one.
 """
 NOT_CLAIMED: Final = "the usage ledger is not claimed yet"
 LAST_WRITE_SECONDS: Final = 5.0
+STILL_SECONDS: Final = 30.0
+"""A recorder is gone when its heartbeat has stood still for this time: three heartbeats."""
+_LOOKS: Final = 6
+"""How often the heartbeat is read in that time."""
 _log = logging.getLogger(__name__)
 
 disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -204,6 +208,45 @@ class UsageRecorderProcess:
             async with asyncio.timeout(LAST_WRITE_SECONDS):
                 for action in self.recorder.finish(self._now()):
                     await self._ledger.write_ledger(self.recorder.epoch, action.batch)
+
+
+async def record_in_turn(
+    make: Callable[[], UsageRecorderProcess],
+    ledger: LedgerReading,
+    still_seconds: float = STILL_SECONDS,
+) -> None:
+    """Record until cancelled, but for the times in which another recorder does. `make`: a new one.
+
+    The Lease does that within a cluster. Recorders with other Leases, such as consoles of two
+    installations on one store, only find each other in the ledger: the newest claim counts. The
+    older one reads the heartbeat then, and records again after it has stood still.
+
+    Raises UserError for a ledger with other billing days.
+    """
+    while True:
+        try:
+            await make().run()
+        except LedgerTaken as error:
+            _log.warning("usage: this recorder stands by: %s", error.log_line)
+        holder = await _until_still(ledger, still_seconds)
+        _log.info("usage: %s records no more, so this recorder does", holder)
+
+
+async def _until_still(ledger: LedgerReading, still_seconds: float) -> str:
+    """Who recorded last. While the store does not answer, it is not known whether it is written."""
+    seen, since = (0, 0), time.monotonic()
+    while True:
+        try:
+            bounds = await ledger.ledger_bounds()
+        except OutsideError:
+            seen = (0, 0)
+        else:
+            now = bounds.epoch, bounds.heartbeat
+            if now != seen:
+                seen, since = now, time.monotonic()
+            elif time.monotonic() - since >= still_seconds:
+                return bounds.holder
+        await asyncio.sleep(still_seconds / _LOOKS)
 
 
 class _Inferred(Collector):

@@ -184,8 +184,10 @@ export const en = {
   "error.bug": "This is a bug in Fairlead: {error}",
 
   "hint.not-found": "{hint}",
+  "warning.ledger-off": "A laptop of more than 200 nodes does not record usage.",
   "warning.ledger-empty": "The usage ledger is empty: no recorder has written to this store.",
   "warning.recorder-away": "No usage recorder has written since {since}. Later times are not contained.",
+  "hint.ledger-off": "Start `fairlead up` with a smaller scenario.",
   "hint.ledger-empty": "Start `fairlead usage-recorder`, or look at its log.",
   "hint.recorder-away": "Look at the log of `fairlead usage-recorder`.",
   "hint.malformed": "{hint}",
@@ -1876,9 +1878,10 @@ export const en = {
 
   "health.usage-recorder": "Usage recorder",
   "sentence.health-no-ledger": "This console has no store, and so no usage ledger.",
+  "sentence.health-ledger-off": "A laptop of more than 200 nodes does not record usage. Start `fairlead up` with a smaller scenario.",
   "sentence.health-unrecorded": "No usage recorder has written to this store.",
-  "sentence.health-recorder-away": "The newest record of usage is {seconds} s old: no usage recorder writes.",
-  "sentence.health-recorded": "The newest record of usage is {seconds} s old.",
+  "sentence.health-recorder-away": "The newest record of usage is {seconds} s old: no usage recorder writes. The last was `{holder}`.",
+  "sentence.health-recorded": "`{holder}` records usage. Its newest record is {seconds} s old.",
   "sentence.health-gaps": "{n} {n:time|times} in the ledger without a recorder.",
   "sentence.health-affects-usage-recorder": "Usage, cost, idle GPUs, and the cluster as it was",
   "sentence.health-set-usage-recorder": "Start fairlead usage-recorder with the store of the console",

@@ -185,8 +185,10 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "error.bug": "这是 Fairlead 的缺陷：{error}",
 
   "hint.not-found": "提示：{hint}",
+  "warning.ledger-off": "节点超过 200 个的笔记本集群不记录用量。",
   "warning.ledger-empty": "用量账本为空：还没有记录器写入这个存储。",
   "warning.recorder-away": "自 {since} 起没有记录器写入用量，不包含之后的时间。",
+  "hint.ledger-off": "请用更小的场景启动 `fairlead up`。",
   "hint.ledger-empty": "请启动 `fairlead usage-recorder`，或查看其日志。",
   "hint.recorder-away": "请查看 `fairlead usage-recorder` 的日志。",
   "hint.malformed": "清除地址中的条件后即可看到全部。提示：{hint}",
@@ -1877,9 +1879,10 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
 
   "health.usage-recorder": "用量记录器",
   "sentence.health-no-ledger": "此控制台没有存储，因此没有用量账本。",
+  "sentence.health-ledger-off": "节点超过 200 个的笔记本集群不记录用量。请用更小的场景启动 `fairlead up`。",
   "sentence.health-unrecorded": "没有用量记录器写入此存储。",
-  "sentence.health-recorder-away": "最新的用量记录在 {seconds} 秒前：没有用量记录器在写入。",
-  "sentence.health-recorded": "最新的用量记录在 {seconds} 秒前。",
+  "sentence.health-recorder-away": "最新的用量记录在 {seconds} 秒前：没有用量记录器在写入。最后一个是 `{holder}`。",
+  "sentence.health-recorded": "`{holder}` 正在记录用量，最新的记录在 {seconds} 秒前。",
   "sentence.health-gaps": "账本中有 {n} 段时间没有记录器。",
   "sentence.health-affects-usage-recorder": "用量、费用、闲置 GPU，以及过去的集群状态",
   "sentence.health-set-usage-recorder": "使用控制台的存储启动 fairlead usage-recorder",

@@ -30,6 +30,7 @@ from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot
 from fairlead.model.source import Source, SourceState
 from fairlead.rules.nodes.status import share_mode
 from fairlead.rules.pods.status import is_ready
+from fairlead.rules.usage.past import OFF
 from fairlead.settings import (
     CLUSTER_EXPORTER_POD,
     GPU_EXTENDER_POD,
@@ -101,12 +102,15 @@ SETTINGS: Final = {
 
 class LedgerLook(Struct, frozen=True):
     """What the ledger shows of its recorder. `seconds`: age of the newest record, None = there is
-    none. `gaps`: times without a recorder. `failure`: why the ledger could not be read.
+    none. `gaps`: times without a recorder. `failure`: why the ledger could not be read. `holder`:
+    the recorder that claimed it last. `is_off`: none can run here.
     """
 
     seconds: float | None = None
     gaps: int = 0
     failure: str = ""
+    holder: str = ""
+    is_off: bool = False
 
 
 class HealthFacts(Struct, frozen=True):
@@ -583,15 +587,22 @@ def _usage_recorder(facts: HealthFacts) -> _Found:
         return _Found("off", [Sentence("health-no-ledger", {}, text)], is_settable=False)
     if look.failure:
         return _Found("warn", [_failure_of(look.failure)], is_settable=False)
+    if look.is_off:
+        sentence = Sentence("health-ledger-off", {}, "; ".join(OFF))
+        return _Found("off", [sentence], is_settable=False)
     if look.seconds is None:
         text = "no usage recorder has written to this store"
         return _Found("off", [Sentence("health-unrecorded", {}, text)])
     seconds = round(look.seconds)
+    params: dict[str, str | int | float | None] = {"seconds": seconds, "holder": look.holder}
     if look.seconds > RECORDED_SECONDS:
-        text = f"the newest record of usage is {seconds} s old: no usage recorder writes"
-        return _Found("fail", [Sentence("health-recorder-away", {"seconds": seconds}, text)])
-    text = f"the newest record of usage is {seconds} s old"
-    sentences = [Sentence("health-recorded", {"seconds": seconds}, text)]
+        text = (
+            f"the newest record of usage is {seconds} s old: no usage recorder writes; "
+            f"the last was `{look.holder}`"
+        )
+        return _Found("fail", [Sentence("health-recorder-away", params, text)])
+    text = f"`{look.holder}` records usage; its newest record is {seconds} s old"
+    sentences = [Sentence("health-recorded", params, text)]
     if look.gaps:
         text = f"{counted(look.gaps, 'time')} in the ledger without a recorder"
         sentences.append(Sentence("health-gaps", {"n": look.gaps}, text))

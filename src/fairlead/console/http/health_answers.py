@@ -89,11 +89,11 @@ class HealthAnswers:
             return LedgerLook(failure=f"the store has not answered for {self._store.patience:g} s")
         if isinstance(found, StoreDown):
             return LedgerLook(failure=found.what)
-        if not found.heartbeat:
-            return LedgerLook()
+        if not found.heartbeat or found.is_off:
+            return LedgerLook(is_off=found.is_off)
         speed = max(1.0, float(getattr(world.clock, "speed", 1.0)))
         age = max(0.0, world.clock.now() - found.heartbeat / 1000) / speed
-        return LedgerLook(age, len(found.gaps))
+        return LedgerLook(age, len(found.gaps), holder=found.holder)
 
     async def store_look(self, store: StoreQuestion) -> ServerLook:
         """What the store answered lately."""

@@ -303,7 +303,8 @@ class LedgerBounds(Struct, frozen=True):
     """Which times the ledger covers: `first` (the heartbeat of the first write; 0 = it is
     empty), `heartbeat`, and gaps between.
 
-    `zone`: the time zone of its billing days.
+    `zone`: the time zone of its billing days. `holder`: the recorder that claimed it last, "" =
+    none. `is_off`: no recorder runs here, and none can.
     """
 
     first: int = 0
@@ -312,6 +313,8 @@ class LedgerBounds(Struct, frozen=True):
     folded_until: int = 0
     epoch: int = 0
     zone: str = "UTC"
+    holder: str = ""
+    is_off: bool = False
 
     @property
     def fold_from(self) -> int:

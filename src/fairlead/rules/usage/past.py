@@ -104,6 +104,13 @@ def _local(naive: datetime, zone: ZoneInfo) -> int:
     )
 
 
+OFF: Final = (
+    "a laptop of more than 200 nodes does not record usage",
+    "start `fairlead up` with a smaller scenario",
+)
+"""What is answered where `LedgerBounds.is_off`, and what to do."""
+
+
 def past_moment(at: int, bounds: LedgerBounds, now: int) -> PastMoment:
     """What the ledger has of a moment. `at`, `now`: milliseconds UTC.
 
@@ -112,6 +119,8 @@ def past_moment(at: int, bounds: LedgerBounds, now: int) -> PastMoment:
     """
     zone = ZoneInfo(bounds.zone)
     times = shown_times(bounds, now)
+    if times is None and bounds.is_off:
+        raise UserError(*OFF)
     if times is None:
         raise UserError(
             "the ledger has no record yet",

@@ -12,7 +12,7 @@ from typing import Any
 from fairlead import settings
 from fairlead.apps.server import bind_socket, parse_address
 from fairlead.apps.service import run
-from fairlead.apps.usage_recorder import UsageRecorderProcess
+from fairlead.apps.usage_recorder import STILL_SECONDS, UsageRecorderProcess, record_in_turn
 from fairlead.console.http.sign_in.desk import SignInDesk
 from fairlead.edge.kube.follow.follower import Follower
 from fairlead.edge.kube.follow.usage_kinds import JOB_KINDS, USAGE_KINDS, WORKLOAD_NAMES
@@ -20,7 +20,7 @@ from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.lease import KubeLease
 from fairlead.errors import FairleadError
 from fairlead.kinds.job_marks import AllJobMarks
-from fairlead.ports import GpuReadings, Ports, UsageLedger
+from fairlead.ports import GpuReadings, LedgerReading, Ports, UsageLedger
 from fairlead.rules.usage.days import day_bounds, time_zone
 from fairlead.rules.usage.recording.recorder import UsageRecorder
 from fairlead.run.invocation import Invocation, lease_identity, required_connection, url_of
@@ -84,13 +84,18 @@ async def console_recorder(
         return
     # Its own connection, so that long lists delay no page.
     async with KubeApi(required_connection(asked)) as api:
-        process = usage_recorder(args, api, desk.ledger, world.gpus)
-        yield (partial(recorded, process),)
+        ledger, gpus = desk.ledger, world.gpus
+        made = partial(usage_recorder, args, api, ledger, gpus)
+        yield (partial(recorded, made, ledger),)
 
 
-async def recorded(process: UsageRecorderProcess) -> None:
-    """The console does not end with its recorder."""
+async def recorded(
+    make: Callable[[], UsageRecorderProcess],
+    ledger: LedgerReading,
+    still_seconds: float = STILL_SECONDS,
+) -> None:
+    """The console does not end with its recorder. While another one records, it stands by."""
     try:
-        await process.run()
+        await record_in_turn(make, ledger, still_seconds)
     except FairleadError as error:
         _log.error("usage is not recorded any more: %s", error.log_line)

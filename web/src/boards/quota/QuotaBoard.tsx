@@ -86,7 +86,7 @@ function QuotaTables({ answer, asking, view, filtered, clear }: { answer: QuotaA
   const set = useQueryState()[1];
   // A console without a ledger answers 404, and an empty ledger knows no hours: then there is no such column.
   const ledger = useUsage(HOURS_OF).data;
-  const hours = useMemo(() => (ledger && !ledger.warnings.some(({ code }) => code === "ledger-empty") ? hoursOf(ledger.items) : null), [ledger]);
+  const hours = useMemo(() => (ledger && !ledger.warnings.some(({ code }) => code === "ledger-empty" || code === "ledger-off") ? hoursOf(ledger.items) : null), [ledger]);
   if (answer.items.length === 0) {
     return (
       <section className="panel">

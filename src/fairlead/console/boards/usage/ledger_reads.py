@@ -21,6 +21,7 @@ from fairlead.model.usage.ledger import LedgerBounds
 from fairlead.model.usage.sums import NodeSum, UsageSum
 from fairlead.ports import LedgerReading
 from fairlead.rules.usage.days import time_zone
+from fairlead.rules.usage.past import OFF
 from fairlead.rules.usage.periods import Period, PeriodPlan, plan_of
 from fairlead.rules.usage.prices import PriceBook
 
@@ -132,6 +133,12 @@ def shown_period(period: Period, plan: PeriodPlan, bounds: LedgerBounds) -> Usag
     )
 
 
+EMPTY: Final = (
+    "the usage ledger is empty: no recorder has written to this store",
+    "start `fairlead usage-recorder`, or look at its log",
+)
+
+
 def time_text(at: int) -> Timestamp:
     """
     >>> time_text(1_767_600_000_400)
@@ -151,15 +158,10 @@ def envelope_of(bounds: LedgerBounds, now: int) -> dict[str, Any]:
 
 
 def _warnings(bounds: LedgerBounds, now: int) -> list[Warning]:
+    if bounds.is_off:
+        return [Warning("ledger-off", "usage-recorder", *OFF)]
     if not bounds.heartbeat:
-        return [
-            Warning(
-                "ledger-empty",
-                "usage-recorder",
-                "the usage ledger is empty: no recorder has written to this store",
-                "start `fairlead usage-recorder`, or look at its log",
-            )
-        ]
+        return [Warning("ledger-empty", "usage-recorder", *EMPTY)]
     if now - bounds.heartbeat > AWAY_MS:
         since = time_text(bounds.heartbeat)
         return [

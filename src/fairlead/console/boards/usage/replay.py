@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Final
 
 from fairlead.console.boards.usage.figures import hours, money_text, plain
-from fairlead.console.boards.usage.ledger_reads import shown_period, time_text
+from fairlead.console.boards.usage.ledger_reads import EMPTY, shown_period, time_text
 from fairlead.console.pages.usage.replay import (
     QuotaReplay,
     ReplayDifference,
@@ -28,6 +28,7 @@ from fairlead.ports import LedgerReading
 from fairlead.rules.usage.cost import weights
 from fairlead.rules.usage.days import time_zone
 from fairlead.rules.usage.money import rounded
+from fairlead.rules.usage.past import OFF
 from fairlead.rules.usage.periods import parse_period, plan_of
 from fairlead.rules.usage.prices import PriceBook
 from fairlead.rules.usage.replay.changes import ModelChange, asked_tree, with_nodes
@@ -77,10 +78,7 @@ async def quota_replay(
     """
     bounds = await ledger.ledger_bounds()
     if not bounds.first:
-        raise UserError(
-            "the usage ledger is empty: no recorder has written to this store",
-            "start `fairlead usage-recorder`, or look at its log",
-        )
+        raise UserError(*(OFF if bounds.is_off else EMPTY))
     period = parse_period(words, now, time_zone(bounds.zone))
     if period.end - period.start > RECORDS_KEPT:
         raise UserError(

@@ -38,6 +38,7 @@ from fairlead.ports import LedgerReading
 from fairlead.rules.usage.cost import NodeTotal, node_totals, totals
 from fairlead.rules.usage.days import month_bounds, parse_moment, time_zone
 from fairlead.rules.usage.money import render_money, rounded
+from fairlead.rules.usage.past import OFF
 from fairlead.rules.usage.prices import PriceBook
 
 FORMATS: Final = ("markdown", "csv", "json")
@@ -90,6 +91,8 @@ async def month_report(
 
 
 def _no_day(month: str, bounds: LedgerBounds) -> UserError:
+    if bounds.is_off and not bounds.folded_until:
+        return UserError(*OFF)
     if not bounds.folded_until:
         hint = "the first day is folded an hour after its end"
         return UserError(f"the ledger has no folded day of {month}", hint)

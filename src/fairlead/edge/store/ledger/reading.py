@@ -71,6 +71,7 @@ def bounds(connection: Connection) -> LedgerBounds:
         row.folded_until,
         row.epoch,
         row.zone,
+        row.holder,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Collection
 from typing import Any, Protocol, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 from sqlalchemy import Connection, insert
 
 from fairlead.edge.store.columns import KEY_LENGTH, NAME_LENGTH
@@ -39,9 +40,13 @@ class Transaction(Protocol):
 
 
 class SqlLedger:
-    """The ledger of a store; made by `SqlStore.ledger`."""
+    """The ledger of a store; made by `SqlStore.ledger`.
+
+    `is_off`: set where no recorder runs for this store (`LedgerBounds.is_off`).
+    """
 
     def __init__(self, read: Transaction, write: Transaction) -> None:
+        self.is_off = False
         self._read = read
         self._write = write
         self._known = AccountIds()
@@ -106,7 +111,7 @@ class SqlLedger:
     # reading
 
     async def ledger_bounds(self) -> LedgerBounds:
-        return await self._read(reading.bounds)
+        return replace(await self._read(reading.bounds), is_off=self.is_off)
 
     async def usage_days(
         self, start: int, end: int, namespaces: Collection[str] | None = None
