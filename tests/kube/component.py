@@ -2,7 +2,8 @@
 pid.
 
 The kernel ends the program when the test process dies for any reason (`setpriv --pdeathsig`). So a
-killed run leaves no etcd on a port that the next run might use.
+killed run leaves no etcd on a port that the next run might use. To the kernel the thread that
+starts a program is its parent: one thread, which ends with the process, starts them all.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 STOP_SECONDS = 15.0
+_STARTER = ThreadPoolExecutor(1, "starter-of-programs")
 
 
 class ComponentError(Exception):
@@ -60,13 +63,14 @@ class Component:
         keeper = ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as output:
-            self._process = subprocess.Popen(
+            self._process = _STARTER.submit(
+                subprocess.Popen,
                 [*keeper, *self._argv],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env=self._environment,
-            )
+            ).result()
 
     def wait_until(self, is_ready: Callable[[], bool], seconds: float) -> None:
         """Wait for `is_ready`. Raises ComponentError with the end of the log when the program ends

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.contracts.api_client import ApiClient
 from tests.contracts.simulated import simulated_server
-from tests.kube.fluid import CONTROLLERS, NAMESPACE, NODES, Fluid
+from tests.kube.fluid import CONTROLLERS, DRIVER, NAMESPACE, NODES, Fluid
 from tests.kube.helm import Helm
 from tests.kube.kubectl import own_folders
 from tests.kube.places import Object, Place, make_namespace
@@ -66,6 +66,13 @@ class FluidWorld:
     def has_ready(self, deployment: str) -> bool:
         wanted = "jsonpath={.status.readyReplicas}"
         return bool(self.kubectl("get", "deployment", deployment, "-n", NAMESPACE, "-o", wanted))
+
+    @property
+    def nodes_with_driver(self) -> set[str]:
+        """Whose kubelet has registered Fluid's volume driver."""
+        wanted = "jsonpath={range .items[*]}{.metadata.name} {.spec.drivers[*].name}{'\\n'}{end}"
+        lines = self.kubectl("get", "csinodes", "-o", wanted).splitlines()
+        return {node for node, *drivers in map(str.split, lines) if DRIVER in drivers}
 
     def place(self, namespace: str) -> DataPlace:
         """A new namespace."""
@@ -185,6 +192,10 @@ def simulated_world(folder: Path) -> Iterator[FluidWorld]:
             server.do(lambda cluster: [cluster.create(each) for each in stand_in_objects()])
             wait_until(
                 "the stand-in of Fluid is ready", lambda: found.has_ready("dataset-controller")
+            )
+            # `accelerate` refuses a cluster on whose nodes no pod could mount the data set
+            wait_until(
+                "each node has Fluid's driver", lambda: found.nodes_with_driver == set(NODES)
             )
             yield found
         finally:

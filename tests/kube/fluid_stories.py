@@ -18,6 +18,8 @@ from fairlead.wire.data.fluid import render_acceleration
 
 Reach = Callable[[str], None]
 _FINALIZER = "fluid-dataset-controller-finalizer"
+_HELD = "example.com/held"
+"""A finalizer of the test: the data set stays until it is removed."""
 
 
 @dataclass(frozen=True)
@@ -144,9 +146,17 @@ def workers_are_added_and_removed(place: DataPlace, reach: Reach) -> None:
     reach("two workers")
     place.fairlead("dataset", "scale", NAME, "--workers=1", "--wait=120")
     reach("one worker")
+    # otherwise Fluid may have removed the data set before the command looks
+    place.patch("datasets", NAME, {"metadata": {"finalizers": [_FINALIZER, _HELD]}})
     printed = place.fairlead("dataset", "unaccelerate", NAME, "--wait=0")
     assert f"more is to be done when Dataset {place.namespace}/{NAME} is gone" in printed
+    place.until("Fluid has released it", lambda: _finalizers(place) == [_HELD])
+    place.patch("datasets", NAME, {"metadata": {"finalizers": []}})
     place.until("it is gone", lambda: place.get("alluxioruntimes", NAME) is None)
+
+
+def _finalizers(place: DataPlace) -> list[str]:
+    return list(place.the("datasets", NAME)["metadata"]["finalizers"])
 
 
 def a_data_set_is_preheated(place: DataPlace, reach: Reach) -> None:

@@ -6,6 +6,7 @@ The console has the account and the rights of deploy/.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +21,7 @@ from tests.kube.kubectl import Kubectl
 from tests.kube.objects import namespace
 from tests.kube.outputs import record_outputs, route_outputs
 from tests.kube.servers import READY_SECONDS, Server
+from tests.turns import in_turn
 from tests.waiting import wait_until
 
 MANIFEST = Path(__file__).parents[2] / "examples" / "fashion-mnist.yaml"
@@ -28,6 +30,7 @@ SET = f"{CLAIM}-acc"
 KEY = "AKSECRET"
 END_MS = 180_000
 """The Lease of a killed console ends after 30 s; Fluid needs about as long for a data set."""
+OVER = re.compile("Succeeded|Failed|Cancelled")
 GONE = ("datasets.data.fluid.io", "alluxioruntimes", "statefulsets", "daemonsets", "pods")
 WORDS = {"en-US": ("Data sets", "Accelerate"), "zh-CN": ("数据集列表", "一键加速")}
 
@@ -67,11 +70,19 @@ def row(tab: Window, kind: str, name: str) -> Locator:
     return tab.page.locator(f'tr[data-key="{SPACE}/{kind}/{name}"]')
 
 
-def ended(tab: Window) -> None:
-    expect(tab.at("page-operation")).to_have_attribute("data-state", "Succeeded", timeout=END_MS)
+def ended(tab: Window, line: Line) -> None:
+    """The operation of the page has succeeded; a failure shows its steps and the console's log."""
+    page, id = tab.at("page-operation"), tab.page.url.rpartition("/")[2]
+    try:
+        expect(page).to_have_attribute("data-state", OVER, timeout=END_MS)
+        expect(page).to_have_attribute("data-state", "Succeeded")
+    except AssertionError as error:
+        _, found = line.own.read(line.server, f"/operations/{id}")
+        end = line.server.component.log_tail()
+        raise AssertionError("\n".join((str(error), found, end))) from error
 
 
-@pytest.mark.parametrize("locale", ["en-US", "zh-CN"])
+@pytest.mark.parametrize("locale", in_turn(tuple(WORDS), 2))
 def test_one_click_is_bound_although_the_console_is_killed(
     line: Line, browser: Browser, locale: str
 ) -> None:
@@ -95,7 +106,7 @@ def test_one_click_is_bound_although_the_console_is_killed(
         server.component.start()
         server.component.wait_until(server.is_ready, READY_SECONDS)
         assert line.own.state(server, id) == "Running"
-        ended(tab)
+        ended(tab, line)
         # a console that has just started answers 503 until it has read the cluster
         tab.complaints[:] = [each for each in tab.complaints if "status 503: " not in each]
         assert phase(kubectl, "datasets.data.fluid.io", SET) == "Bound"
@@ -111,7 +122,7 @@ def test_one_click_is_bound_although_the_console_is_killed(
         tab.at("end-name").fill(SET)
         tab.at("form-submit").click()
         expect(tab.at("page-operation")).to_be_visible()
-        ended(tab)
+        ended(tab, line)
     left = {kind: names(kubectl, kind) for kind in GONE}
     assert not any(left.values()), left
     assert names(kubectl, "pvc") == [CLAIM]

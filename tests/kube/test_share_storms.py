@@ -102,8 +102,6 @@ class Storm:
         for number in range(BATCHES):
             people = threading.Thread(target=self._people, args=(truth,))
             people.start()
-            # here, not in the thread: the kernel ends what a thread starts together with the thread
-            # (component.py, pdeathsig)
             self._accident(number)
             people.join()
             if number == BATCHES // 2 and self._seed in AWAY_SECONDS:
