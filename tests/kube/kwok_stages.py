@@ -55,7 +55,7 @@ def write_stages(kwok_module: Path, target: Path) -> None:
     """Write KWOK's configuration file from the stages in its module."""
     source = kwok_module / "kustomize" / "stage"
     stages = [
-        _only_unless(_load(source / "node/fast/node-initialize.yaml"), NOT_READY),
+        _only_unless(_with_address(_load(source / "node/fast/node-initialize.yaml")), NOT_READY),
         _load(source / "node/heartbeat-with-lease/node-heartbeat-with-lease.yaml"),
         _node_not_ready(_load(source / "node/chaos/node-not-ready.yaml")),
         _delayed(_load(source / "pod/fast/pod-ready.yaml"), READY_DELAY),
@@ -67,6 +67,18 @@ def write_stages(kwok_module: Path, target: Path) -> None:
 
 def _load(path: Path) -> dict[str, Any]:
     stage: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return stage
+
+
+def _with_address(stage: dict[str, Any]) -> dict[str, Any]:
+    """A node keeps its address when it is Ready again.
+
+    KWOK has no hostname for it, and its template then writes an empty list over the addresses.
+    """
+    text = stage["spec"]["next"]["statusTemplate"]
+    condition = "{{ if or (not $hasInternalIP) (not $hasHostname) }}"
+    assert condition in text, text
+    stage["spec"]["next"]["statusTemplate"] = text.replace(condition, "{{ if not $hasInternalIP }}")
     return stage
 
 

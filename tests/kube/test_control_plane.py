@@ -4,6 +4,7 @@ done, components restart, nothing is left behind.
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -69,16 +70,21 @@ def test_an_exit_code_fails_the_job(cluster: ControlPlane) -> None:
     assert state["terminated"]["exitCode"] == 3
 
 
-def test_a_node_goes_not_ready_and_comes_back(cluster: ControlPlane) -> None:
-    def ready() -> str:
-        return _condition(
-            cluster.admin.get("nodes", "--field-selector=metadata.name=gpu-2")[0], "Ready"
-        )
+def test_a_node_goes_not_ready_and_comes_back_with_its_address(cluster: ControlPlane) -> None:
+    def node() -> Object:
+        return cluster.admin.get("nodes", "--field-selector=metadata.name=gpu-2")[0]
 
+    def ready() -> str:
+        return _condition(node(), "Ready")
+
+    address = {"type": "InternalIP", "address": "192.0.2.7"}
+    patch = json.dumps({"status": {"addresses": [address]}})
+    cluster.admin.run("patch", "node", "gpu-2", "--subresource=status", "--type=merge", "-p", patch)
     cluster.admin.run("annotate", "node", "gpu-2", f"{NOT_READY}=yes")
     wait_until("gpu-2 is not Ready", lambda: ready() == "False")
     cluster.admin.run("annotate", "node", "gpu-2", f"{NOT_READY}-")
     wait_until("gpu-2 is Ready again", lambda: ready() == "True")
+    assert node()["status"]["addresses"] == [address]
 
 
 def test_a_limited_account_may_do_what_its_rules_allow(cluster: ControlPlane) -> None:
