@@ -357,7 +357,7 @@ class QuotaAccount:
         held, stopping, firm, wanted = (list[Vector]() for _ in range(4))
         counted: list[QuotaPod] = []
         gangs: dict[str, list[QuotaPod]] = {}
-        is_any_waiting = False
+        is_any_waiting = is_any_gated = False
         for pod in book.pods.values():
             if pod.is_stopping and self._stopping(book, pod):
                 continue
@@ -372,6 +372,7 @@ class QuotaAccount:
                 book.latest[pod.deployment] = pod.revision
             if not pod.is_admitted:
                 is_any_waiting = True
+                is_any_gated = is_any_gated or bool(pod.gated_by)
                 continue
             vector = index.vector(pod.request)
             held.append(vector)
@@ -396,10 +397,9 @@ class QuotaAccount:
                 self._unbound(book, pod)
         used, book.firm = _sum_of(held, width), list(_sum_of(firm, width))
         if is_any_waiting:
-            book.units = waiting_units(
-                index, [pod for pod in counted if not is_gated(pod)], self.workloads
-            )
-            book.units += gated_units(index, counted)
+            ready = [pod for pod in counted if not is_gated(pod)] if is_any_gated else counted
+            book.units = waiting_units(index, ready, self.workloads)
+            book.units += gated_units(index, counted) if is_any_gated else ()
         newest: dict[str, float] = {}
         for pod in counted if book.suspended else ():
             if not pod.is_admitted and pod.owner in book.suspended:
@@ -409,7 +409,7 @@ class QuotaAccount:
             for uid, job in book.suspended.items()
             for unit in units_held(index, job, newest.get(uid, 0.0))
         ]
-        if index.nodes[book.place].is_strict:
+        if book.place in index.strict:
             self._age_with_jobs(book)
         for owner, members in gangs.items():
             late = (

@@ -41,7 +41,7 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
-from fairlead.model.keys import DRAIN_OVER_MAX, RECLAIM_SCOPE, USER_ORDER
+from fairlead.model.keys import RECLAIM_SCOPE, USER_ORDER
 from fairlead.model.quota.clauses import Clauses, clause
 from fairlead.model.quota.plan import (
     EvictionMethod,
@@ -148,8 +148,8 @@ class Planned:
         self.returned = tuple(
             QuotaReturn(pod, names[book.place], is_event_only=not pod.owner)
             for book in planner.account.books.values()
+            if book.unbound and not planner.is_stopped
             for pod in sorted(planner.account.unbound(book), key=lambda pod: pod.key)
-            if not planner.is_stopped
         )
 
     def waiting(self) -> tuple[QuotaWaiting, ...]:
@@ -240,9 +240,7 @@ class _Planner:
         self._displaced: defaultdict[int, list[Line]] = defaultdict(list)
         self._kept: list[Line] = []
         self._queues = {
-            place: StrictQueue(self._place)
-            for place in account.books
-            if self.index.nodes[place].is_strict
+            place: StrictQueue(self._place) for place in self.index.strict & account.books.keys()
         }
 
     def run(self) -> None:
@@ -402,6 +400,8 @@ class _Planner:
 
         A claimant is in no queue.
         """
+        if not self._queues:
+            return None
         return self._queues.get(line.first.leaf) if line.first.claim_since is None else None
 
     def _lead(self, queue: StrictQueue) -> None:
@@ -538,10 +538,11 @@ class _Planner:
         """Admit the line's first unit, claim room for it, or set the line aside."""
         account, unit = self.account, line.first
         line.ceiling = None
-        if unit.gang in self.broken or (unit.behind is not None and unit.behind not in self._done):
+        is_broken = bool(self.broken) and unit.gang in self.broken
+        if is_broken or (unit.behind is not None and unit.behind not in self._done):
             # it would join a gang that this plan has evicted, or one that waits again
             line.reason = _IDLE
-            if unit.gang not in self.broken and unit.behind is not None:
+            if not is_broken and unit.behind is not None:
                 self._behind[unit.behind].append(line)
             return
         if (why := self._not_now(unit)) is not None:
@@ -597,8 +598,8 @@ class _Planner:
         Not for a unit that asks for nothing that quota counts: no min guarantees it anything.
         """
         unit, kept = line.first, self.seats.kept
-        lacking = self.account.after.blocks(unit.leaf, unit.vector)
         if any(unit.vector) and self.is_guaranteed(unit):
+            lacking = self.account.after.blocks(unit.leaf, unit.vector)
             if kept is None and not lacking and self.seats.hold(unit):
                 self._claim(line)  # enough stops already
                 return
@@ -831,9 +832,8 @@ class _Planner:
 
         Specification: docs/spec/quota.md#changes-to-the-tree.
         """
-        for place, node in enumerate(self.index.nodes):
-            if node.attributes.get(DRAIN_OVER_MAX) != "true":
-                continue
+        for place in self.index.drained:
+            name = self.index.names[place]
             for k in range(len(self.index.resources)):
                 for group in self.reclaim.over_max(place, k):
                     self.account.undo.append((self.account.after, group.leaf, group.vector, -1))
@@ -841,7 +841,7 @@ class _Planner:
                     self.account.books[group.leaf].needs = None
                     if group.is_whole and group.gang is not None:
                         self.broken.add(group.gang)
-                    self.evicted.append((group, None, node.name, self.sentences.drained(place, k)))
+                    self.evicted.append((group, None, name, self.sentences.drained(place, k)))
 
     # --- the result -------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from fairlead.model.moment import Moment
 from fairlead.model.node import Node
@@ -105,6 +105,16 @@ class PlacedPod(Struct, frozen=True, gc=False):
     card: int = -1
 
 
+class _Fit(Struct):
+    """Where pods of one shape fit. `usable`: by place, whether they may use the node. Below the
+    place `below` only nodes in `reopened` may have room.
+    """
+
+    usable: list[bool]
+    below: int = 0
+    reopened: set[int] = field(default_factory=set)
+
+
 class _Room(Struct, gc=False):
     """One node. `gives`: by resource, what it has for pods that quota counts, and whether it offers
     any, when last computed.
@@ -142,8 +152,9 @@ class Rooms:
         ]
         self._place = {room.node.name: place for place, room in enumerate(self._rooms)}
         self._usable: dict[NodeChoice, list[bool]] = {}
-        self._below: dict[Shape, int] = {}
-        self._reopened: dict[Shape, set[int]] = {}
+        self._fits: dict[Shape, _Fit] = {}
+        self._nodes: tuple[NodeRoom, ...] = ()
+        """Those of the last `follow`."""
         self._resources: tuple[str, ...] = ()
         self._total: list[int] = []
         self._offering: list[int] = []
@@ -155,7 +166,9 @@ class Rooms:
         self._seat_unbound()
 
     def follow(
-        self, nodes: Sequence[NodeRoom], moved: Iterable[tuple[QuotaPod | None, QuotaPod | None]]
+        self,
+        nodes: tuple[NodeRoom, ...],
+        moved: Iterable[tuple[QuotaPod | None, QuotaPod | None]],
     ) -> bool:
         """Follow the cluster: `moved` are the pods that changed, each as it was and as it is.
 
@@ -163,7 +176,7 @@ class Rooms:
         """
         changed = [
             node
-            for node in nodes
+            for node in (nodes if nodes is not self._nodes else ())
             if (at := self._place.get(node.name)) is None or self._rooms[at].node is not node
         ]
         if len(nodes) != len(self._rooms) or any(node.name not in self._place for node in changed):
@@ -173,6 +186,7 @@ class Rooms:
             for node in changed
         ):
             return False
+        self._nodes = nodes
         self.unseat(self._unbound_seats)
         for before, now in moved:
             self._drop(before)
@@ -235,8 +249,15 @@ class Rooms:
 
         Not `is_whole`: the pods that fit are laid out.
         """
+        in_order = pods if len(pods) == 1 else sorted(pods, key=largest_first)
+        return self.seat_in_order(in_order, is_whole=is_whole)
+
+    def seat_in_order(
+        self, pods: Iterable[QuotaPod], *, is_whole: bool = True
+    ) -> list[PlacedPod] | None:
+        """The same of pods that are in the order of `largest_first`."""
         seats: list[PlacedPod] = []
-        for pod in pods if len(pods) == 1 else sorted(pods, key=largest_first):
+        for pod in pods:
             place = self._first(pod)
             if place is not None:
                 card = self._card_for(pod, place)
@@ -403,28 +424,29 @@ class Rooms:
             room.free[name] += amount - node.taken.get(name, 0) - less
         room.node, room.holes = node, list(node.holes)
         self._usable.clear()
-        self._below.clear()
-        self._reopened.clear()
+        self._fits.clear()
 
     # --- one pod ----------------------------------------------------------------------------------
 
     def _first(self, pod: QuotaPod) -> int | None:
         """The first node that has room for the pod."""
         shape = shape_of(pod)
-        if shape not in self._below and len(self._below) >= _SHAPES_MAX:
-            self._below.clear()
-            self._reopened.clear()
-        usable, reopened = self._may_use(pod.choice), self._reopened.get(shape)
+        fit = self._fits.get(shape)
+        if fit is None:
+            if len(self._fits) >= _SHAPES_MAX:
+                self._fits.clear()
+            fit = self._fits[shape] = _Fit(self._may_use(pod.choice))
+        usable, reopened = fit.usable, fit.reopened
         while reopened:
             place = min(reopened)
             if usable[place] and self._has_room(pod, place):
                 return place
             reopened.remove(place)
-        for place in range(self._below.get(shape, 0), len(self._rooms)):
+        for place in range(fit.below, len(self._rooms)):
             if usable[place] and self._has_room(pod, place):
-                self._below[shape] = place
+                fit.below = place
                 return place
-        self._below[shape] = len(self._rooms)
+        fit.below = len(self._rooms)
         return None
 
     def _may_use(self, choice: NodeChoice) -> list[bool]:
@@ -465,9 +487,9 @@ class Rooms:
         self._move(pod, room, 1)
         if card >= 0:
             room.holes[card] += pod.card_units
-        for shape, below in self._below.items():
-            if place < below:
-                self._reopened.setdefault(shape, set()).add(place)
+        for fit in self._fits.values():
+            if place < fit.below:
+                fit.reopened.add(place)
 
     def _move(self, pod: QuotaPod, room: _Room, sign: int) -> None:
         free = room.free

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from math import lcm
 from typing import Final
 
-from fairlead.model.keys import MAX_JOBS
+from fairlead.model.keys import DRAIN_OVER_MAX, MAX_JOBS
 from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.resources import Amounts
 from fairlead.rules.quota.managed import managed_resources
@@ -31,7 +31,8 @@ class TreeIndex:
 
     `up[n]`: n and its ancestors, n first. `max[n][k]`: None = no ceiling of its own. `weight[k]`
     makes amounts comparable: each is a share of the root's max. `root_max` and `least` are max and
-    min as written; `max` and `min` are as they count where the cluster has less (`bind`).
+    min as written; `max` and `min` are as they count where the cluster has less (`bind`). `strict`:
+    strict leaves. `drained`: nodes from which pods are evicted while they use more than their max.
     """
 
     def __init__(self, root: QuotaNode) -> None:
@@ -47,6 +48,12 @@ class TreeIndex:
         }
         self.min = [[node.min.get(each, 0) for each in self.resources] for node in self.nodes]
         self.max = [[node.max.get(each) for each in self.resources] for node in self.nodes]
+        self.strict = frozenset(place for place, node in enumerate(self.nodes) if node.is_strict)
+        self.drained = [
+            place
+            for place, node in enumerate(self.nodes)
+            if node.attributes.get(DRAIN_OVER_MAX) == "true"
+        ]
         self.max_jobs = {
             place: node.max[MAX_JOBS]
             for place, node in enumerate(self.nodes)
@@ -71,9 +78,10 @@ class TreeIndex:
 
         Pods of one template often share their request, so vectors are cached.
         """
-        kept = self._vectors.get(id(request))
-        if kept is not None:
-            return kept[1]
+        try:
+            return self._vectors[id(request)][1]
+        except KeyError:
+            pass
         if len(self._vectors) > _VECTORS_MAX:
             self._vectors.clear()
         found = tuple([request.get(each, 0) for each in self.resources])

@@ -33,6 +33,7 @@ class Unit(Struct, eq=False):
     `missing`: what an incomplete gang lacks, () = it is complete. `behind`: for a member beyond the
     gang's size, the gang's own unit: if the member were admitted first, the gang would run with too
     few. `vector` includes the requests of late members, which are created only when the others run.
+    `layout`: its pods in the order in which nodes are searched for them, once they were.
     """
 
     leaf: int
@@ -46,6 +47,7 @@ class Unit(Struct, eq=False):
     behind: Unit | None = None
     workload: Workload | None = None
     is_partial: bool = False
+    layout: Sequence[QuotaPod] = ()
 
     @property
     def gang(self) -> tuple[str, str] | None:
@@ -65,6 +67,8 @@ class Unit(Struct, eq=False):
     def is_preemptible(self) -> bool:
         if self.workload is not None:
             return self.workload.is_preemptible is not False
+        if len(self.pods) == 1:
+            return self.pods[0].is_preemptible
         return all(pod.is_preemptible for pod in self.pods)
 
     @property
@@ -241,13 +245,16 @@ def _units_of_gang(
     index: TreeIndex, members: Sequence[QuotaPod], workloads: Workloads
 ) -> list[Unit]:
     """The missing members up to the gang's size as one unit, and each member beyond as its own."""
+    waiting = [pod for pod in members if not pod.is_admitted]
+    if not waiting:
+        return []
+    waiting.sort(key=_eldest)
     size = max(pod.gang_size for pod in members)
     job = workloads.get(members[0].owner)
     running = sum(1 for pod in members if pod.is_admitted and not pod.is_stopping)
-    waiting = sorted((pod for pod in members if not pod.is_admitted), key=_eldest)
     missing = max(0, size - running)
     beyond = [_unit(index, [pod]) for pod in waiting[missing:]]
-    if not waiting or not missing:
+    if not missing:
         if job is not None and job.late:
             for each in beyond:  # their room was kept while the others started
                 each.claim_since = each.age
@@ -317,12 +324,12 @@ def group_of(
     `rank`: the lower, the sooner a victim (docs/spec/quota.md#victims).
     """
     rank = (
-        max(pod.priority for pod in pods),
+        max([pod.priority for pod in pods]),
         is_gang,
         all(pod.is_ready for pod in pods),
-        -max(pod.created_at for pod in pods),
-        -max(pod.admitted_at for pod in pods),
-        min((pod.namespace, pod.name) for pod in pods),
+        -max([pod.created_at for pod in pods]),
+        -max([pod.admitted_at for pod in pods]),
+        min([(pod.namespace, pod.name) for pod in pods]),
     )
     first = pods[0]
     gang = (
@@ -366,7 +373,9 @@ def groups_of(
         size = max(pod.gang_size for pod in members) or len(members)
         size += job.late_pods if job is not None else 0
         beyond = 0 if is_indivisible else max(0, len(members) - size)
-        if job is not None and job.can_lower:
+        if not beyond:
+            surplus: list[VictimGroup] = []
+        elif job is not None and job.can_lower:
             surplus = _one_by_one(index, leaf, members, job)[:beyond]
         else:
             singles = sorted(
@@ -375,7 +384,7 @@ def groups_of(
             )
             surplus = [group for group in singles if group.pods[0].is_preemptible][:beyond]
         gone = {group.pods[0].key for group in surplus}
-        rest = [pod for pod in members if pod.key not in gone]
+        rest = [pod for pod in members if pod.key not in gone] if gone else members
         for group in surplus:
             group.gang = (members[0].namespace, members[0].gang or members[0].owner)
         groups += surplus

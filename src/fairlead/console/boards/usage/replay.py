@@ -23,7 +23,7 @@ from fairlead.console.pages.usage.replay import (
 )
 from fairlead.errors import UserError
 from fairlead.model.quota.tree import QuotaTree
-from fairlead.model.usage.ledger import HOUR, RECORDS_KEPT, KeptState, PriceClass
+from fairlead.model.usage.ledger import HOUR, RECORDS_KEPT, Gap, KeptState, PriceClass
 from fairlead.ports import LedgerReading
 from fairlead.rules.usage.cost import weights
 from fairlead.rules.usage.days import time_zone
@@ -92,7 +92,7 @@ async def quota_replay(
             f"the ledger has no record of the period `{period.name}`",
             f"its records are from {time_text(bounds.first)} to {time_text(bounds.heartbeat)}",
         )
-    past = await read_past(ledger, start, plan.until, progress)
+    past = await read_past(ledger, start, plan.until, bounds.gaps, progress)
     book = PriceBook(await ledger.prices())
     changed = await asyncio.to_thread(with_nodes, past, nodes)
     other = await asyncio.to_thread(asked_tree, past, tree) if tree is not None else None
@@ -123,9 +123,15 @@ async def quota_replay(
 
 
 async def read_past(
-    ledger: LedgerReading, start: int, end: int, progress: Progress = _no_progress
+    ledger: LedgerReading,
+    start: int,
+    end: int,
+    gaps: Iterable[Gap] = (),
+    progress: Progress = _no_progress,
 ) -> ReplayInput:
-    """The pods, nodes and trees of a time, in milliseconds. A day is read at once."""
+    """The pods, nodes and trees of a time, in milliseconds. A day is read at once. `gaps`: all of
+    the ledger.
+    """
     reader = ReplayReader(start, end)
     reader.observe(_rows(await ledger.states_at(start, KINDS)))
     nodes = await ledger.node_intervals(start, end)
@@ -139,9 +145,8 @@ async def read_past(
             await asyncio.to_thread(_observe, reader, part)
         reader.observe_usage((), (), await ledger.pod_hours(begin, until))
     reader.observe_usage(await ledger.pod_intervals(start, end), ())
-    bounds = await ledger.ledger_bounds()
-    gaps = [each for each in bounds.gaps if each.started_at < end and each.ended_at > start]
-    return await asyncio.to_thread(reader.replay_input, gaps)
+    of_time = [each for each in gaps if each.started_at < end and each.ended_at > start]
+    return await asyncio.to_thread(reader.replay_input, of_time)
 
 
 def _observe(reader: ReplayReader, states: Iterable[KeptState]) -> None:

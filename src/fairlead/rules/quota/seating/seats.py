@@ -135,7 +135,9 @@ class Seats:
         return self.rooms
 
     def _seat(self, rooms: Rooms, unit: Unit) -> bool:
-        seats = rooms.seat(unit.pods)
+        if not unit.layout:
+            unit.layout = sorted(unit.pods, key=largest_first)
+        seats = rooms.seat_in_order(unit.layout)
         if seats is not None:
             self._taken[unit] = seats
         return seats is not None

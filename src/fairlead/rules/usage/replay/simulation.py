@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_right
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Final
@@ -163,8 +163,8 @@ class Replay:
         self._suspended: dict[str, list[ReplayedPod]] = {}
         self._jobs: dict[str, Workload] = {}
         """By uid: jobs that quota has suspended, or resumed a moment ago, and their pods."""
-        self._members: Counter[str] = Counter()
-        """By owner: how many of its pods wait or hold."""
+        self._members: dict[str, dict[str, ReplayedPod]] = {}
+        """By owner: those of its places that wait or hold, by the uid of their pod."""
         self._sums: defaultdict[tuple[str, str, int], list[int]] = defaultdict(lambda: [0, 0])
         self._is_due = False
         self._look_at: float | None = None
@@ -287,7 +287,7 @@ class Replay:
         place.leaf = self._spaces.get(past.pod.namespace, "") if past.is_counted else ""
         admitted = past.admitted_at if place.leaf else past.bound_at
         began = admitted is not None and admitted < start
-        is_alone = past.follows is not None and not self._members[past.pod.owner]
+        is_alone = past.follows is not None and past.pod.owner not in self._members
         if is_alone and past.pod.owner not in self._suspended and not began:
             self._vanish(place)  # those that it follows have ended before it came
         elif place.leaf and not began and not self._bypasses(past):
@@ -311,14 +311,16 @@ class Replay:
         self._put(place)
 
     def _enter(self, place: ReplayedPod) -> None:
-        if place.pod.uid not in self._there:
-            self._members[place.pod.owner] += 1
+        self._members.setdefault(place.pod.owner, {})[place.pod.uid] = place
         self._there[place.pod.uid] = place
 
     def _exit(self, uid: str) -> ReplayedPod | None:
         place = self._there.pop(uid, None)
         if place is not None:
-            self._members[place.pod.owner] -= 1
+            members = self._members[place.pod.owner]
+            del members[uid]
+            if not members:
+                del self._members[place.pod.owner]
         return place
 
     def _hold(self, place: ReplayedPod, node: str, card: int = -1, *, began: bool = False) -> None:
@@ -369,7 +371,7 @@ class Replay:
         """Whether the gang goes on, so that its controller may replace the pod."""
         owner = place.pod.owner
         return owner in self.history.workloads and (
-            place.past.pod.uid in self._next or self._members[owner] > 0
+            place.past.pod.uid in self._next or owner in self._members
         )
 
     def _forget_ghost(self, uid: str) -> None:
@@ -397,18 +399,15 @@ class Replay:
 
     def _forget_late(self, owner: str) -> None:
         """Pods that their job creates when the others run end with the last of the others."""
-        places = [] if self._members[owner] > _MOST_LATE else self._places_of(owner)
+        places = list(self._members.get(owner, {}).values())
+        if len(places) > _MOST_LATE:
+            return
         if all(
             each.is_waiting and (each.past.follows is not None or len(places) < each.pod.gang_size)
             for each in places
         ):
             for each in places:
                 self._leave(each)
-
-    def _places_of(self, owner: str) -> list[ReplayedPod]:
-        if not self._members[owner]:
-            return []
-        return [each for each in self._there.values() if each.pod.owner == owner]
 
     def _leave(self, place: ReplayedPod) -> None:
         """The pod is deleted, whatever it does."""
