@@ -5,6 +5,7 @@ no zero for an unknown value.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -409,3 +410,47 @@ def test_sums_over_cards_are_the_nodes_and_no_pod_gets_more_than_was_granted(
     assert found.gpus_allocated == pytest.approx(sum(count / units[card] for count, card in seated))
     assert len(found.cards) == len(units)
     assert all(0 <= card.allocated_ratio <= 1 for card in found.cards)
+
+
+_PODS = (gpu_pod("a", gpus=1), sharing_pod("b", node="n2", card=0, mib=4301))
+_NODES = (exclusive_node("n1"), shared_node("n2"))
+_READINGS = (reading("n2", 0), reading("n2", 1))
+
+
+@pytest.mark.parametrize(
+    ("changed", "again"),
+    [
+        pytest.param({}, (), id="nothing has changed"),
+        pytest.param({"taken_at": 9.0}, (), id="the time is no part of it"),
+        pytest.param(
+            {"pods": (structs.replace(_PODS[0], name="c"), _PODS[1])}, ("n1",), id="another pod"
+        ),
+        pytest.param({"pods": _PODS[1:]}, ("n1",), id="a pod less"),
+        pytest.param(
+            {"pods": (*_PODS, sharing_pod("d", node="n2", card=1, mib=4301))},
+            ("n2",),
+            id="a pod more",
+        ),
+        pytest.param(
+            {"nodes": (_NODES[0], structs.replace(_NODES[1], unschedulable=True))},
+            ("n2",),
+            id="the node has changed",
+        ),
+        pytest.param(
+            {"gpus": (structs.replace(_READINGS[0], healthy=False), _READINGS[1])},
+            ("n2",),
+            id="a card has changed",
+        ),
+        pytest.param({"gpus": _READINGS[:1]}, ("n2",), id="a card less"),
+        pytest.param({"withheld": {"n2": (1,)}}, ("n2",), id="a card out of use"),
+    ],
+)
+def test_what_has_not_changed_is_taken_from_before(
+    changed: dict[str, Any], again: tuple[str, ...]
+) -> None:
+    before = structs.replace(snapshot(_NODES, _PODS), gpus=_READINGS)
+    known, after = cluster_occupancy(before), structs.replace(before, **changed)
+    found = cluster_occupancy(after, (before, known))
+    assert found.nodes == cluster_occupancy(after).nodes
+    other = [each.node.name for each in found.nodes if each is not known.by_node[each.node.name]]
+    assert tuple(other) == again

@@ -15,10 +15,10 @@ from fairlead.model.pod import Container, ContainerStatus, Pod
 from fairlead.model.quota.tree import AdmittedUse, QuotaNode, QuotaTree
 from fairlead.model.sharing import Withheld
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.model.usage.ledger import StateKind
+from fairlead.model.usage.ledger import KeptState, StateKind
 from fairlead.rules.usage.past import kept_cards
 from fairlead.run.hooks.sharing_hooks import sharing_world
-from fairlead.wire.usage.states import ROW_TYPES, parse_state, state_body
+from fairlead.wire.usage.states import ROW_TYPES, StateRows, parse_state, state_body
 from fairlead_sim.scenario.file import load_scenario
 from fairlead_sim.world.snapshot import take_snapshot
 
@@ -126,3 +126,19 @@ def test_a_damaged_body_is_named(body: bytes) -> None:
     with pytest.raises(OutsideError) as caught:
         parse_state(StateKind.POD, body)
     assert caught.value.what.startswith("a kept state of kind `pod` cannot be read: ")
+
+
+def test_a_state_that_the_moment_before_had_is_the_same_row() -> None:
+    first, changed = Pod("ml", "bert-0", uid="u1"), Pod("ml", "bert-0", uid="u1", node="n1")
+    rows, other = StateRows(), Pod("ml", "bert-1", uid="u2")
+    ((one, _),) = rows.of([_state(first), _state(other)]).values()
+    ((same, new),) = rows.of([_state(first), _state(changed)]).values()
+    assert (one, same is one, new) == (first, True, changed)
+    ((again,),) = rows.of([_state(other)]).values()
+    assert again == other
+    ((late,),) = rows.of([_state(first)]).values()
+    assert (late, late is one) == (first, False), "rows of earlier moments are not kept"
+
+
+def _state(pod: Pod) -> KeptState:
+    return KeptState(StateKind.POD, pod.uid, 1, pod.namespace, pod.name, state_body(pod))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import Final
 
 from fairlead.console.boards.board_state import BoardState
@@ -19,9 +19,12 @@ from fairlead.console.http.answers import Packed, pack
 from fairlead.console.http.board_states import prepared
 from fairlead.console.http.pictures import is_kept, shared_by
 from fairlead.model.people.reach import Reach
+from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.ports import LedgerReading
+from fairlead.rules.holding.occupancy import ClusterOccupancy, cluster_occupancy
 from fairlead.rules.people.restricted import restricted
 from fairlead.rules.usage.past import PastMoment
+from fairlead.wire.usage.states import StateRows
 
 KEPT_MAX: Final = 3
 """Moments that are kept: of a large cluster each has some 100 MB."""
@@ -32,7 +35,8 @@ class PastStates:
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms
-        self._kept: OrderedDict[PastMoment, SharedBoard] = OrderedDict()
+        self._kept: OrderedDict[PastMoment, PastBoard] = OrderedDict()
+        self._rows = StateRows()
         self._reading = asyncio.Lock()
 
     def of(self, ledger: LedgerReading, text: str, reach: Reach | None) -> PastPicture:
@@ -49,12 +53,33 @@ class PastStates:
         async with self._reading:  # one large cluster is made at a time
             board = self._kept.pop(moment, None)
             if board is None:
-                found = await read_past(ledger, moment, gap)
-                board = SharedBoard(found.snapshot, found.snapshot.taken_at)
+                found = await read_past(ledger, moment, gap, self._rows)
+                board = PastBoard(found.snapshot, next(reversed(self._kept.values()), None))
                 while len(self._kept) >= KEPT_MAX:
                     self._kept.popitem(last=False)
             self._kept[moment] = board
         return board
+
+
+class PastBoard(SharedBoard):
+    """The board state of a moment. `before`: of the moment that was shown before it, whose account
+    of a node holds here, too, if nothing there has changed.
+    """
+
+    def __init__(self, snapshot: ClusterSnapshot, before: PastBoard | None = None) -> None:
+        super().__init__(snapshot, snapshot.taken_at)
+        self._before = before.accounted if before is not None else None
+
+    @property
+    def accounted(self) -> tuple[ClusterSnapshot, ClusterOccupancy] | None:
+        """The snapshot with its occupancy, once that is made."""
+        made = vars(self).get("occupancy")
+        return None if made is None else (self.snapshot, made)
+
+    @cached_property
+    def occupancy(self) -> ClusterOccupancy:
+        before, self._before = self._before, None
+        return cluster_occupancy(self.snapshot, before)
 
 
 class PastPicture:

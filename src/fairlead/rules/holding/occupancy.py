@@ -11,7 +11,9 @@ a reading. The mean utilization is over GPUs that report; a pod with an unknown 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from math import ceil
+from operator import is_
 from typing import Final
 
 from msgspec import structs
@@ -387,16 +389,21 @@ class ClusterOccupancy:
     def __init__(self, nodes: Sequence[NodeOccupancy]) -> None:
         self.nodes = tuple(nodes)
         self.by_node = {each.node.name: each for each in self.nodes}
-        self._seats: dict[str, list[HeldSeat]] = {}
         self._uses: dict[str, PodUse] = {}
+
+    @cached_property
+    def _seats(self) -> dict[str, list[HeldSeat]]:
+        """By key of the pod. The map of all cards does not need it."""
+        found: dict[str, list[HeldSeat]] = {}
         pod, seats = None, list[HeldSeat]()
         for each in self.nodes:
             for card in each.cards:
                 for holder in card.holders:
                     if holder.pod is not pod:  # most pods have several cards in a row
                         pod = holder.pod
-                        seats = self._seats.setdefault(pod.key, [])
+                        seats = found.setdefault(pod.key, [])
                     seats.append((card, holder))
+        return found
 
     @property
     def unit_mib(self) -> int:
@@ -508,10 +515,39 @@ class ClusterOccupancy:
         return whole * node.memory_total_mib / node.gpus_total
 
 
-def cluster_occupancy(snapshot: ClusterSnapshot) -> ClusterOccupancy:
-    """The occupancy of every node with GPUs."""
-    occupied = (node_occupancy(node, snapshot) for node in snapshot.nodes)
+def cluster_occupancy(
+    snapshot: ClusterSnapshot, before: tuple[ClusterSnapshot, ClusterOccupancy] | None = None
+) -> ClusterOccupancy:
+    """The occupancy of every node with GPUs. `before`: another snapshot and its occupancy; nodes
+    whose rows are the same objects in both are taken from there.
+    """
+    occupied = (
+        (_unchanged(node, snapshot, *before) if before is not None else None)
+        or node_occupancy(node, snapshot)
+        for node in snapshot.nodes
+    )
     return ClusterOccupancy([each for each in occupied if each.mode != NO_GPU])
+
+
+def _unchanged(
+    node: Node, snapshot: ClusterSnapshot, before: ClusterSnapshot, known: ClusterOccupancy
+) -> NodeOccupancy | None:
+    """The node's occupancy before, if all that `node_occupancy` reads is the same."""
+    name = node.name
+    found = known.by_node.get(name)
+    is_same = (
+        found is not None
+        and found.node is node
+        and found.mode == gpu_mode(node, snapshot)
+        and _are_same(snapshot.pods_on(name), before.pods_on(name))
+        and _are_same(snapshot.gpus_on(name), before.gpus_on(name))
+        and snapshot.withheld.get(name, ()) == before.withheld.get(name, ())
+    )
+    return found if is_same else None
+
+
+def _are_same(rows: Sequence[object], others: Sequence[object]) -> bool:
+    return len(rows) == len(others) and all(map(is_, rows, others))
 
 
 def seat_used(card: CardOccupancy, holder: CardHolder) -> float | None:

@@ -75,12 +75,25 @@ def parse_state(kind: StateKind, body: bytes) -> Any:
         ) from error
 
 
-def rows_of(states: Iterable[KeptState]) -> dict[StateKind, list[Any]]:
-    """The rows of these states by kind, in their order. Raises OutsideError."""
-    found: dict[StateKind, list[Any]] = {}
-    for state in states:
-        found.setdefault(state.kind, []).append(parse_state(state.kind, state.body))
-    return found
+class StateRows:
+    """Reads states moment by moment. A state that the moment before had, too, is the same row."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[StateKind, bytes], Any] = {}
+
+    def of(self, states: Iterable[KeptState]) -> dict[StateKind, list[Any]]:
+        """The rows of these states by kind, in their order. Raises OutsideError."""
+        before, known = self._known, dict[tuple[StateKind, bytes], Any]()
+        found: dict[StateKind, list[Any]] = {}
+        for state in states:
+            key = state.kind, state.body
+            row = before.get(key)
+            if row is None:
+                row = parse_state(*key)
+            known[key] = row
+            found.setdefault(state.kind, []).append(row)
+        self._known = known
+        return found
 
 
 def _kept(row: Struct) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from fairlead.rules.usage.past import (
     past_moment,
     past_snapshot,
 )
-from fairlead.wire.usage.states import rows_of
+from fairlead.wire.usage.states import StateRows
 
 _SOURCES = {kind.TYPE: source_of(kind) for kind in KINDS}
 
@@ -47,16 +47,23 @@ async def find_moment(ledger: LedgerReading, text: str, now: int) -> tuple[PastM
     return found, gap_text(found, zone)
 
 
-async def read_past(ledger: LedgerReading, moment: PastMoment, gap: str) -> PastCluster:
-    """The cluster at the moment. Raises StoreDown, and OutsideError for a damaged state."""
+async def read_past(
+    ledger: LedgerReading, moment: PastMoment, gap: str, reader: StateRows | None = None
+) -> PastCluster:
+    """The cluster at the moment. `reader`: of all moments of a process, so that rows are read once.
+
+    Raises StoreDown, and OutsideError for a damaged state.
+    """
     states = await ledger.states_at(moment.shown, tuple(StateKind))
-    snapshot = await asyncio.to_thread(snapshot_of, states, moment.shown, gap)
+    snapshot = await asyncio.to_thread(snapshot_of, states, moment.shown, gap, reader)
     return PastCluster(moment, snapshot, gap)
 
 
-def snapshot_of(states: Iterable[KeptState], shown: int, gap: str = "") -> ClusterSnapshot:
+def snapshot_of(
+    states: Iterable[KeptState], shown: int, gap: str = "", reader: StateRows | None = None
+) -> ClusterSnapshot:
     """The snapshot of these states, which are all of the moment `shown` (milliseconds UTC)."""
-    rows = rows_of(states)
+    rows = (reader or StateRows()).of(states)
     jobs = rows.get(StateKind.JOB, [])
     types = {job.type for job in jobs}
     if StateKind.TREE in rows:
