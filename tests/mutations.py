@@ -718,6 +718,14 @@ MUTATIONS = (
         "allocated",
     ),
     Mutation(
+        "past: a node keeps its account when its pods have changed",
+        "src/fairlead/rules/holding/occupancy.py",
+        "        and _are_same(snapshot.pods_on(name), before.pods_on(name))\n",
+        "",
+        "tests/rules/test_occupancy.py",
+        "before",
+    ),
+    Mutation(
         "who takes turns on a card holds a whole one",
         "src/fairlead/rules/holding/occupancy.py",
         "return total / offered if by_turns else 1",
