@@ -31,6 +31,13 @@ OUTPUT = Path(__file__).resolve().parents[2] / "test-output" / "browser"
 NAMES = ("chromium-headless-shell", "chromium", "google-chrome")
 PATIENCE_MS = 45_000
 """On a machine with other work a page of a new laptop has taken 20 s."""
+LOOKS = (("en-US", "light"), ("en-US", "dark"), ("zh-CN", "dark"), ("zh-CN", "light"))
+"""Locales and schemes. Every second one has both locales and both schemes, as a part of two has
+(`in_turn`).
+"""
+WIDE_AND_NARROW = tuple(
+    (locale, scheme, {"light": 1280, "dark": 480}[scheme]) for locale, scheme in LOOKS
+)
 HARMLESS = ("Failed to load resource",)
 """The browser's own line about an answer from 400 up; answers are judged by their status."""
 

@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 from tests.browser.chromium import Window, window
 from tests.browser.sight import Sight, shown, soon
+from tests.turns import in_turn
 
 LOCALES = {"en": "en-US", "zh": "zh-CN"}
 TITLES = {
@@ -55,6 +56,12 @@ HEADS = {
     },
 }
 BOTH = pytest.mark.parametrize("language", ["en", "zh"])
+EACH_SIGHT = pytest.mark.parametrize(
+    ("sight", "language"),
+    in_turn((("simulated", "en"), ("simulated", "zh"), ("real", "zh"), ("real", "en")), 2),
+    indirect=["sight"],
+)
+"""Either part has both clusters and both languages."""
 
 
 def number(text: str) -> float:
@@ -68,7 +75,7 @@ def summary(tab: Window, name: str) -> tuple[float, ...]:
     return tuple(number(text) for text in tab.at(f"summary-{name}").locator("b").all_inner_texts())
 
 
-@BOTH
+@EACH_SIGHT
 def test_the_cluster_board(browser: Browser, sight: Sight, language: str) -> None:
     with window(browser, sight.url, LOCALES[language]) as tab:
         tab.open("/overview", "overview")
@@ -201,7 +208,7 @@ def _asks_gpu(pod: dict[str, Any]) -> bool:
     )
 
 
-@BOTH
+@EACH_SIGHT
 def test_the_nodes_board(browser: Browser, sight: Sight, language: str) -> None:
     heads = HEADS[language]
     with window(browser, sight.url, LOCALES[language], height=1400) as tab:
@@ -225,7 +232,7 @@ def test_the_nodes_board(browser: Browser, sight: Sight, language: str) -> None:
         tab.keep(f"{sight.name}-nodes-{language}")
 
 
-@BOTH
+@EACH_SIGHT
 def test_the_jobs_board(browser: Browser, sight: Sight, language: str) -> None:
     with window(browser, sight.url, LOCALES[language], height=1400) as tab:
         tab.open("/jobs?size=500", "jobs")

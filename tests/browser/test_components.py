@@ -12,7 +12,7 @@ import pytest
 from msgspec import structs
 from playwright.sync_api import Browser, expect
 from tests.apps.test_console_components import StillComponents
-from tests.browser.chromium import OUTPUT, Window, window
+from tests.browser.chromium import OUTPUT, WIDE_AND_NARROW, Window, window
 from tests.browser.still_console import served
 from tests.browser.test_datasets import ATTACK, code_of, row
 from tests.browser.test_people import MemoryTrail
@@ -24,6 +24,7 @@ from tests.console.worlds import still_world
 from tests.kube.laptop import Laptop, running_laptop
 from tests.kube.servers import READY_SECONDS, run_fairlead
 from tests.rules.components.plans import deployment, facts, there, written
+from tests.turns import in_turn
 from tests.waiting import wait_until
 
 from fairlead.edge.store.look import StoreLooks
@@ -295,8 +296,7 @@ def still() -> Iterator[str]:
         yield address
 
 
-@pytest.mark.parametrize("locale", ["en-US", "zh-CN"])
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 480)])
+@pytest.mark.parametrize(("locale", "scheme", "width"), in_turn(WIDE_AND_NARROW, 2))
 def test_the_page_is_accessible_and_hostile_texts_stay_texts(
     still: str, browser: Browser, locale: str, scheme: str, width: int
 ) -> None:

@@ -14,7 +14,7 @@ import pytest
 from msgspec import structs
 from playwright.sync_api import Browser, Locator, Route, expect
 from tests.apps.tree_writes import FakeWrites
-from tests.browser.chromium import OUTPUT, Window, window
+from tests.browser.chromium import OUTPUT, WIDE_AND_NARROW, Window, window
 from tests.browser.still_console import served
 from tests.browser.test_people import MemoryTrail
 from tests.browser.test_sign_in import check_axe, signed_in
@@ -30,6 +30,7 @@ from tests.console.data_parts import (
 from tests.console.sign_in_parts import ANNA, BOB, FakeSignInApi, Parts, group
 from tests.console.worlds import still_world
 from tests.kube.laptop import Laptop, running_laptop
+from tests.turns import in_turn
 from tests.waiting import wait_until
 
 from fairlead.model.jobs.acceleration import DataUser
@@ -309,8 +310,7 @@ def test_the_page_of_an_end_follows_although_its_data_set_is_gone_at_once(
         expect(tab.at("page-operation")).to_be_visible()
 
 
-@pytest.mark.parametrize("locale", ["en-US", "zh-CN"])
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 480)])
+@pytest.mark.parametrize(("locale", "scheme", "width"), in_turn(WIDE_AND_NARROW, 2))
 def test_the_pages_are_accessible_and_hostile_texts_stay_texts(
     still: str, browser: Browser, locale: str, scheme: str, width: int
 ) -> None:
@@ -354,8 +354,7 @@ def test_the_pages_are_accessible_and_hostile_texts_stay_texts(
         assert "attacked" not in tab.page.title()
 
 
-@pytest.mark.parametrize("locale", ["en-US", "zh-CN"])
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 480)])
+@pytest.mark.parametrize(("locale", "scheme", "width"), in_turn(WIDE_AND_NARROW, 2))
 def test_an_object_store_is_added_and_workers_are_scaled(
     still: str, browser: Browser, locale: str, scheme: str, width: int
 ) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 from playwright.sync_api import Browser, Locator, expect
-from tests.browser.chromium import OUTPUT, Window, window
+from tests.browser.chromium import LOOKS, OUTPUT, Window, window
 from tests.browser.still_console import served
 from tests.browser.test_sign_in import check_axe, signed_in, tab_to
 from tests.console.clusters import living_cluster
@@ -19,6 +19,7 @@ from tests.console.worlds import still_world
 from tests.kube.kubectl import Kubectl, KubectlError
 from tests.kube.laptop import Laptop, running_laptop
 from tests.kube.programs import program
+from tests.turns import in_turn
 
 from fairlead.model.people.rows import UserRole
 from fairlead.model.records.audit import AuditFilter, AuditRow
@@ -83,8 +84,7 @@ def still() -> Iterator[str]:
         yield address
 
 
-@pytest.mark.parametrize("locale", ["en-US", "zh-CN"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("locale", "scheme"), in_turn(LOOKS, 2))
 def test_the_pages_are_accessible_in_both_languages_and_themes(
     still: str, browser: Browser, locale: str, scheme: str
 ) -> None:

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from msgspec import structs
 from playwright.sync_api import Browser, expect
-from tests.browser.chromium import Window, window
+from tests.browser.chromium import LOOKS, Window, window
 from tests.browser.still_console import served
 from tests.console.clusters import living_cluster
 from tests.console.people_parts import FollowedPeople, MemoryPeople, member
@@ -20,6 +20,7 @@ from tests.console.sign_in_parts import BOB, FakeRecords, FakeSignInApi, Parts, 
 from tests.console.worlds import still_world
 from tests.kube.addresses import free_port
 from tests.kube.oidc_provider import CLIENT, PASSWORD, SECRET, UID, USER, provider
+from tests.turns import in_turn
 
 from fairlead.console.http.sign_in.tools import OneTimeCode
 from fairlead.edge.oidc.provider import OidcSettings, OpenIdProvider
@@ -158,8 +159,7 @@ def test_an_administrator_without_a_user_becomes_one_by_a_click(
         expect(tab.at("kubeconfig-made")).to_be_visible()
 
 
-@pytest.mark.parametrize("locale", ["en-US", "zh-CN"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("locale", "scheme"), in_turn(LOOKS, 2))
 def test_the_page_is_accessible_in_both_languages_and_themes(
     browser: Browser, locale: str, scheme: str
 ) -> None:

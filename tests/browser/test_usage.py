@@ -18,6 +18,7 @@ from tests.browser.sight import Sight
 from tests.browser.test_layout import cut_texts
 from tests.browser.test_sign_in import check_axe, signed_in, tab_to
 from tests.browser.usage_world import HOURS, ledger_of, usage_console
+from tests.turns import in_turn
 from tests.usage.memory_ledger import MemoryLedger
 
 from fairlead.errors import StoreDown
@@ -272,8 +273,17 @@ def test_while_the_store_is_down_only_the_ledger_is_missing(
         tab.complaints = [each for each in tab.complaints if not each.startswith("status 503")]
 
 
-@pytest.mark.parametrize(("scheme", "locale"), [("light", "en-US"), ("dark", "zh-CN")])
-@pytest.mark.parametrize("path", ["/usage?by=job", "/idle", "/jobs/team-a/mpijob/old?tab=cost"])
+@pytest.mark.parametrize(
+    ("path", "scheme", "locale"),
+    in_turn(
+        [
+            (path, scheme, locale)
+            for path in ("/usage?by=job", "/idle", "/jobs/team-a/mpijob/old?tab=cost")
+            for scheme, locale in (("light", "en-US"), ("dark", "zh-CN"))
+        ],
+        2,
+    ),
+)
 def test_pages_are_accessible_also_when_narrow(
     address: str, browser: Browser, path: str, scheme: str, locale: str
 ) -> None:

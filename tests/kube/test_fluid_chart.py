@@ -1,8 +1,8 @@
 """Fluid's real chart with the real Helm 3 and Helm 4 on a real API server: installed, upgraded,
 rolled back and removed while data sets exist, and killed in the middle.
 
-KWOK plays the pods. Fluid's controllers do not run: a test writes the finalizer that they would
-write.
+A run tries one of the two. KWOK plays the pods. Fluid's controllers do not run: a test writes the
+finalizer that they would write.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from tests.kube.fluid import NAMESPACE, RELEASE, chart_folder
 from tests.kube.helm import HELMS
 from tests.kube.objects import cpu_node
 from tests.kube.programs import program
+from tests.turns import in_turn
 from tests.waiting import wait_until
 
 from fairlead.edge.connection.kubeconfig import find_connection
@@ -117,7 +118,7 @@ class Installed:
         return bool(self.cluster.admin.get("secrets", "-n", NAMESPACE, "-l", chosen))
 
 
-@pytest.fixture(params=HELMS)
+@pytest.fixture(params=in_turn(HELMS, len(HELMS)))
 def fluid(request: pytest.FixtureRequest, cluster: ControlPlane) -> Iterator[Installed]:
     found = Installed(request.param, cluster)
     yield found
