@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -26,6 +26,9 @@ IDS_AT_ONCE: Final = 500
 NO_OWNER: Final = 0
 """The id of the owner ""."""
 _MOST_KNOWN: Final = 200_000
+_ACCOUNT_COLUMNS: Final = (
+    *("id", "class_id", "namespace_id", "user_id", "leaf_id", "job_uid", "job", "job_type"),
+)
 Owner = tuple[OwnerKind, str]
 
 
@@ -219,28 +222,23 @@ def _ids(
 def accounts_by_id(connection: Connection, ids: Collection[int]) -> dict[int, UsageAccount]:
     """The accounts of these ids."""
     classes = classes_by_id(connection)
-    rows = list(_rows_of(connection, select(usage_accounts), usage_accounts, ids))
-    wanted = {id for row in rows for id in (row.namespace_id, row.user_id, row.leaf_id)}
-    names = owner_names(connection, wanted)
+    rows = _rows_of(connection, usage_accounts, _ACCOUNT_COLUMNS, ids)
+    names = owner_names(connection, {owner for row in rows for owner in row[2:5]})
     return {
-        row.id: UsageAccount(
-            UsedBy(names[row.namespace_id], names[row.user_id], names[row.leaf_id]),
-            LedgerJob(row.job_uid, row.job, row.job_type),
-            classes[row.class_id],
+        id: UsageAccount(
+            UsedBy(names[namespace], names[user], names[leaf]), LedgerJob(*job), classes[class_id]
         )
-        for row in rows
+        for id, class_id, namespace, user, leaf, *job in rows
     }
 
 
 def class_ids(connection: Connection, ids: Collection[int]) -> dict[int, int]:
     """The ids of price classes, by those of accounts."""
-    asked = select(usage_accounts.c.id, usage_accounts.c.class_id)
-    return {row.id: row.class_id for row in _rows_of(connection, asked, usage_accounts, ids)}
+    return dict(map(tuple, _rows_of(connection, usage_accounts, ("id", "class_id"), ids)))
 
 
 def owner_names(connection: Connection, ids: Collection[int]) -> dict[int, str]:
-    asked = select(owners.c.id, owners.c.name)
-    found = {row.id: row.name for row in _rows_of(connection, asked, owners, ids)}
+    found = dict(map(tuple, _rows_of(connection, owners, ("id", "name"), ids)))
     return found | {NO_OWNER: ""}
 
 
@@ -256,12 +254,15 @@ def classes_by_id(connection: Connection) -> dict[int, PriceClass]:
 
 
 def _rows_of(
-    connection: Connection, asked: Select[Any], table: Table, ids: Collection[int]
-) -> Iterable[Any]:
-    listed = sorted(ids)
-    for at in range(0, len(listed), IDS_AT_ONCE):
-        part = listed[at : at + IDS_AT_ONCE]
-        yield from connection.execute(asked.where(table.c.id.in_(part)))
+    connection: Connection, table: Table, columns: Sequence[str], ids: Collection[int]
+) -> list[Any]:
+    names = ", ".join(f"t.{name}" for name in columns)
+    return matching(
+        connection,
+        table.c.id,
+        sorted(ids),
+        lambda listed, id: f"SELECT {names} FROM {listed} JOIN {table.name} t ON t.id = {id}",
+    )
 
 
 def namespace_ids(namespaces: Collection[str]) -> Select[Any]:

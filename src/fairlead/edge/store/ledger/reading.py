@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from operator import attrgetter
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
@@ -55,6 +55,8 @@ from fairlead.model.usage.ledger import (
 )
 from fairlead.model.usage.prices import Price
 from fairlead.model.usage.sums import NodeSum, UsageSum
+
+_ACCOUNT: Final = as_rows.POD_NUMBERS.index("account_id")
 
 
 def bounds(connection: Connection) -> LedgerBounds:
@@ -125,13 +127,20 @@ def _is_one_of(pod_uids: Collection[str]) -> Iterator[ColumnElement[bool]]:
 def _pods(
     connection: Connection, conditions: Iterable[ColumnElement[bool]]
 ) -> Iterable[PodInterval]:
+    columns, size = pod_intervals.c, len(as_rows.POD_TEXTS)
+    texts = [columns[name] for name in as_rows.POD_TEXTS]
+    numbers = [columns[name] for name in as_rows.POD_NUMBERS]
+    is_sqlite = connection.dialect.name == SQLITE
+    parts = [*texts, *(numbers if is_sqlite else [func.concat_ws(" ", *numbers)])]
     rows = [
-        row
-        for condition in conditions
-        for row in connection.execute(select(pod_intervals).where(condition))
+        row for condition in conditions for row in _raw(connection, select(*parts).where(condition))
     ]
-    accounts = accounts_by_id(connection, {row.account_id for row in rows})
-    return (as_rows.pod_interval(row, accounts) for row in rows)
+    if is_sqlite:
+        pairs = [(row[:size], row[size:]) for row in rows]
+    else:  # as in `states`
+        pairs = [(row[:size], [int(each) for each in row[size].split()]) for row in rows]
+    accounts = accounts_by_id(connection, {numbers[_ACCOUNT] for _, numbers in pairs})
+    return (as_rows.pod_interval(texts, numbers, accounts) for texts, numbers in pairs)
 
 
 def nodes_touching(connection: Connection, start: int, end: int) -> tuple[NodeInterval, ...]:

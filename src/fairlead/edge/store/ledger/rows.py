@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -34,6 +34,11 @@ POD_COLUMNS: Final = (
     *("pod_uid", "started_at", "ended_at", "fork", "account_id", "is_later", "closed_by", "pod"),
     *("node", "gpu", "gpu_memory_mib", "cpu_milli", "memory_mib", "cards"),
 )
+POD_TEXTS: Final = ("pod_uid", "pod", "node", "closed_by", "cards")
+POD_NUMBERS: Final = (
+    *("started_at", "ended_at", "account_id"),
+    *("gpu", "gpu_memory_mib", "cpu_milli", "memory_mib"),
+)
 NODE_COLUMNS: Final = ("node_uid", "started_at", "ended_at", "closed_by", "node", "class_id")
 STATE_COLUMNS: Final = (
     *("kind", "uid", "started_at", "ended_at", "fork", "namespace", "name", "body"),
@@ -46,6 +51,7 @@ JOB_COLUMNS: Final = (
 SEPARATOR: Final = "\x1f"
 """Between the columns of a state where they are read as one; no name has it."""
 _cards = msgspec.json.Decoder(list[tuple[str, int, int]])
+_CLOSED: Final = {str(each): each for each in ClosedBy}
 _holders = msgspec.json.Decoder(tuple[tuple[str, str], ...])
 
 
@@ -99,21 +105,25 @@ def _cards_text(cards: tuple[LedgerCard, ...]) -> str:
     return msgspec.json.encode(listed).decode()
 
 
-def pod_interval(row: Row[Any], accounts: Mapping[int, UsageAccount]) -> PodInterval:
-    account = accounts[row.account_id]
-    cards = _cards.decode(row.cards) if row.cards else ()
+def pod_interval(
+    texts: Sequence[str], numbers: Sequence[int], accounts: Mapping[int, UsageAccount]
+) -> PodInterval:
+    """`texts`, `numbers`: the columns `POD_TEXTS` and `POD_NUMBERS`."""
+    pod_uid, pod, node, closed_by, cards = texts
+    started_at, ended_at, account_id, *amounts = numbers
+    by, job, price_class = accounts[account_id]
     return PodInterval(
-        row.pod_uid,
-        row.started_at,
-        account.by,
-        row.pod,
-        row.node,
-        account.price_class,
-        Amount(row.gpu, row.gpu_memory_mib, row.cpu_milli, row.memory_mib),
-        account.job,
-        tuple(LedgerCard(*each) for each in cards),
-        row.ended_at,
-        ClosedBy(row.closed_by),
+        pod_uid,
+        started_at,
+        by,
+        pod,
+        node,
+        price_class,
+        Amount(*amounts),
+        job,
+        tuple([LedgerCard(*each) for each in _cards.decode(cards)]) if cards else (),
+        ended_at,
+        _CLOSED[closed_by],
     )
 
 
