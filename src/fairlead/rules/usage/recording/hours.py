@@ -6,7 +6,7 @@ Sums of an hour stay for one more hour, so that an end that is seen late correct
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from msgspec import Struct
@@ -20,20 +20,23 @@ COUNTS_BACK: Final = 120_000
 NamedPod = tuple[str, str]
 
 
-class _CardHour(Struct):
+class _CardHour(Struct, gc=False):
     """`read`: weight × ms of readings of a card in the hour."""
 
+    card: str
     read: int = 0
     is_busy: bool = False
 
 
-class _PodSum(Struct):
-    """`area`: what it held × ms. `busy` and `idle` are of an earlier recorder of the hour."""
+class _PodSum(Struct, gc=False):
+    """`area`: what it held × ms. `busy` and `idle` are of an earlier recorder of the hour. `cards`:
+    a pod has few, and a tuple takes less memory than a dict.
+    """
 
     area: int = 0
     busy: int = 0
     idle: int = 0
-    cards: dict[str, _CardHour] = {}
+    cards: tuple[_CardHour, ...] = ()
     is_new: bool = True
 
 
@@ -139,9 +142,12 @@ class HourBook:
         """A pod held `weight` of a card in a time for which a reading counts."""
         for hour, span in self._parts(start, end):
             found = self._pod(key, hour)
-            use = found.cards.get(card)
-            if use is None:
-                use = found.cards[card] = _CardHour()
+            for use in found.cards:
+                if use.card == card:
+                    break
+            else:
+                use = _CardHour(card)
+                found.cards = (*found.cards, use)
             use.read += weight * span
             use.is_busy = use.is_busy or is_busy
             found.is_new = True
@@ -190,8 +196,14 @@ class HourBook:
             found = self._nodes[key, hour] = _NodeSum()
         return found
 
-    def _parts(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+    def _parts(self, start: int, end: int) -> Iterable[tuple[int, int]]:
         """The time by hours, as (hour, ms); ms are negative for an end before the start."""
+        hour = start - start % HOUR
+        if self.begins_at <= start < end <= hour + HOUR:  # nearly always
+            return ((hour, end - start),)
+        return self._several_parts(start, end)
+
+    def _several_parts(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         sign, start, end = (1, start, end) if start <= end else (-1, end, start)
         start = max(start, self.begins_at)
         while start < end:
@@ -202,10 +214,10 @@ class HourBook:
 
 
 def _pod_hour(key: Key, hour: int, found: _PodSum) -> PodHour:
-    cards = found.cards.values()
+    cards = found.cards
     busy = found.busy + sum(each.read for each in cards if each.is_busy)
     idle = found.idle + sum(each.read for each in cards if not each.is_busy)
-    if len(found.cards) == 1 and idle and busy:  # of one card, an earlier recorder's time, too
+    if len(cards) == 1 and idle and busy:  # of one card, an earlier recorder's time, too
         busy, idle = busy + idle, 0
     busy = min(busy, found.area)
     idle = min(idle, found.area - busy)
