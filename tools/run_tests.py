@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -68,17 +68,15 @@ def run_tests(only: Sequence[str]) -> int:
     preparation = threading.Thread(target=_prepare_real, args=(reals, checked))
     preparation.start()
     outcomes: list[Outcome] = []
-    try:
-        problem = (
-            _build_console() if any(group.needs_console for group in (*checks, *reals)) else ""
-        )
-        outcomes += _run_side_by_side(
-            [_broken_by(problem, group) for group in checks], CHECK_FIRST, CHECKS_AT_ONCE
-        )
-    finally:
-        checked.set()
-        preparation.join()
-    reals = [_broken_by(problem, group) for group in reals]
+    needs_console = any(group.needs_console for group in (*checks, *reals))
+    with ThreadPoolExecutor(1) as beside:
+        console = beside.submit(_build_console if needs_console else str)
+        try:
+            outcomes += _run_side_by_side(checks, CHECK_FIRST, CHECKS_AT_ONCE, console)
+        finally:
+            checked.set()
+            preparation.join()
+    reals = [_broken_by(console.result(), group) for group in reals]
     real_outcomes = run_real(reals)
     chance = try_again([*outcomes, *real_outcomes])
     print(f"part of the divided tests: FAIRLEAD_TURN={turn}")
@@ -125,12 +123,21 @@ def run_real(groups: list[Group]) -> list[Outcome]:
     return sorted(done, key=lambda outcome: groups.index(outcome.group))
 
 
-def _run_side_by_side(groups: list[Group], first: Sequence[str], at_once: int) -> list[Outcome]:
-    """The outcomes of the groups, in their order. Those named `first` begin first, in its order."""
+def _run_side_by_side(
+    groups: list[Group], first: Sequence[str], at_once: int, console: Future[str] | None = None
+) -> list[Outcome]:
+    """The outcomes of the groups, in their order. Those named `first` begin first, in its order.
+    A group that needs the console waits until `console` has the result of its build.
+    """
     ranks = {name: rank for rank, name in enumerate(first)}
     queue = sorted(groups, key=lambda group: ranks.get(group.name, len(first)))
+
+    def run(group: Group) -> Outcome:
+        problem = console.result() if console and group.needs_console else ""
+        return run_group(_broken_by(problem, group))
+
     with ThreadPoolExecutor(at_once) as pool:
-        done = list(pool.map(run_group, queue))
+        done = list(pool.map(run, queue))
     return sorted(done, key=lambda outcome: groups.index(outcome.group))
 
 

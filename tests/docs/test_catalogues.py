@@ -8,8 +8,9 @@ composes codes and is not in `MADE` fails, too.
 from __future__ import annotations
 
 import ast
+import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -105,15 +106,19 @@ MADE: Final = {
 }
 
 
-def calls(name: str) -> Iterator[tuple[Path, ast.Call]]:
+@functools.cache
+def all_calls() -> Mapping[str, list[tuple[Path, ast.Call]]]:
+    """Calls in the console's source by the name that is called."""
+    found: dict[str, list[tuple[Path, ast.Call]]] = {}
     for path in sorted(CONSOLE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Name)
-                and node.func.id == name
-            ):
-                yield path, node
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                found.setdefault(node.func.id, []).append((path, node))
+    return found
+
+
+def calls(name: str) -> list[tuple[Path, ast.Call]]:
+    return all_calls()[name]
 
 
 def argument(call: ast.Call, place: int, name: str) -> ast.expr:

@@ -4,9 +4,11 @@ every route has a full description.
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,11 @@ from fairlead.console.pages.endpoints import ENDPOINTS, ERROR_TEXTS
 from fairlead.console.pages.openapi import openapi_document
 
 TOOLS = Path(__file__).parent.parent.parent / "tools"
+
+
+@functools.cache
+def description() -> dict[str, Any]:
+    return openapi_document("0")
 
 
 def tool(name: str) -> ModuleType:
@@ -43,7 +50,7 @@ def test_a_generated_file_is_fresh(name: str, text: str) -> None:
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.name)
 def test_every_route_has_a_summary_its_errors_and_an_example(endpoint) -> None:  # type: ignore[no-untyped-def]
-    operation = openapi_document("0")["paths"][endpoint.path][endpoint.method.lower()]
+    operation = description()["paths"][endpoint.path][endpoint.method.lower()]
     assert operation["summary"]
     good = {200, endpoint.status}
     assert set(operation["responses"]) == {str(status) for status in (*good, *endpoint.errors)}
@@ -52,6 +59,6 @@ def test_every_route_has_a_summary_its_errors_and_an_example(endpoint) -> None: 
 
 
 def test_every_key_of_an_answer_is_required_because_it_is_always_sent() -> None:
-    schemas = openapi_document("0")["components"]["schemas"]
+    schemas = description()["components"]["schemas"]
     assert schemas["NodeRow"]["required"] == sorted(schemas["NodeRow"]["properties"])
     assert "gpuMemoryUsedMiB" in schemas["NodeRow"]["properties"]

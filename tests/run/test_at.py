@@ -48,7 +48,7 @@ async def _live(folder: Path, kept: Kept) -> None:
     store = await open_store(store_address(kept.store))
     try:
         keeper = StateKeeper(store.ledger)
-        for number in range(12):
+        for number in range(6):
             world.run_until(world.clock.now() + 900)
             snapshot = take_snapshot(world, reader)
             at = round(snapshot.taken_at * 1000)

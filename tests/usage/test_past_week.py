@@ -13,6 +13,7 @@ from typing import Final
 
 import pytest
 from tests.examples import long_case
+from tests.turns import in_turn
 from tests.usage.kept import kept_rows
 from tests.usage.memory_ledger import MemoryLedger
 from tests.usage.past_tables import tables
@@ -37,8 +38,7 @@ SETTLED_SECONDS: Final = USAGE_READING_SECONDS + 5
 @pytest.mark.parametrize(
     ("scenario", "days", "seed"),
     [
-        ("default", 0.08, 1),
-        ("faults", 0.04, 2),
+        *in_turn([("default", 0.08, 1), ("faults", 0.04, 2)], 2),
         long_case("default", 7, 3),
         long_case("faults", 2, 4),
     ],

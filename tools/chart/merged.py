@@ -135,6 +135,8 @@ def _in_one_order(sequences: Iterable[Iterable[Any]]) -> list[Any]:
 
 def _plain(tree: Any) -> Any:
     """The tree with texts that have marks, and `Number` where a field's number is written."""
+    if type(tree) is str:
+        return tree
     if isinstance(tree, dict):
         for key in tree:
             if MARK.search(format(key)):

@@ -118,10 +118,11 @@ def points_of(
     while True:
         known = [path for path in read if fields[path].alternatives]
         seen = list(read)
+        recorder = _Recorder(fields, seen)
         results = []
         for values in product(*(fields[path].alternatives for path in known)):
             point = dict(zip(known, values, strict=True))
-            results.append((point, function(_recording(type_, fields, point, "", seen))))
+            results.append((point, function(recorder.recording(type_, point))))
             if len(results) > _POINTS_MAX:
                 raise Inexpressible(f"it distinguishes too much: {', '.join(known)}")
         if seen == read:
@@ -129,34 +130,51 @@ def points_of(
         read = seen
 
 
-def _recording(
-    type_: type[Struct], fields: Mapping[str, Field], point: Point, prefix: str, read: list[str]
-) -> Any:
-    """A value of the type with the alternatives of the point, else with the first one of each."""
-    values: dict[str, Any] = {}
-    for each in _fields(type_):
-        path = f"{prefix}{each.name}"
-        if path in fields:
-            values[each.name] = _marked(fields[path], point, read)
-        else:
-            values[each.name] = _recording(each.type, fields, point, f"{path}.", read)
-    # A text is noted when a function asks whether it is empty: one that is written only would
-    # double the runs.
-    names = {
-        name
-        for name, value in values.items()
-        if f"{prefix}{name}" in fields and not isinstance(value, MarkedText)
-    }
+class _Recorder:
+    """Makes values that note in `read` what a function asks them.
 
-    def find(self: Any, name: str) -> Any:
-        if name in names:
-            _note(f"{prefix}{name}", read)
-        return object.__getattribute__(self, name)
+    Points differ in few fields, so that most structs of a value are those of an earlier point.
+    """
 
-    recording: Any = msgspec.defstruct(
-        type_.__name__, (), bases=(type_,), namespace={"__getattribute__": find}, frozen=True
-    )
-    return recording(**values)
+    def __init__(self, fields: Mapping[str, Field], read: list[str]) -> None:
+        self._fields = fields
+        self._read = read
+        self._made: dict[tuple[str, tuple[tuple[str, Any], ...]], Any] = {}
+
+    def recording(self, type_: type[Struct], point: Point, prefix: str = "") -> Any:
+        """A value of the type with the alternatives of the point, else with the first of each."""
+        own = tuple(each for each in point.items() if each[0].startswith(prefix))
+        if (prefix, own) not in self._made:
+            self._made[prefix, own] = self._make(type_, point, prefix)
+        return self._made[prefix, own]
+
+    def _make(self, type_: type[Struct], point: Point, prefix: str) -> Any:
+        values: dict[str, Any] = {}
+        for each in _fields(type_):
+            path = f"{prefix}{each.name}"
+            values[each.name] = (
+                _marked(self._fields[path], point, self._read)
+                if path in self._fields
+                else self.recording(each.type, point, f"{path}.")
+            )
+        # A text is noted when a function asks whether it is empty: one that is written only would
+        # double the runs.
+        paths = {
+            name: f"{prefix}{name}"
+            for name, value in values.items()
+            if f"{prefix}{name}" in self._fields and not isinstance(value, MarkedText)
+        }
+        read = self._read
+
+        def find(self: Any, name: str) -> Any:
+            if name in paths:
+                _note(paths[name], read)
+            return object.__getattribute__(self, name)
+
+        recording: Any = msgspec.defstruct(
+            type_.__name__, (), bases=(type_,), namespace={"__getattribute__": find}, frozen=True
+        )
+        return recording(**values)
 
 
 @functools.cache

@@ -20,6 +20,7 @@ from tests.rules.people.fake_people import (
     tree,
     user,
 )
+from tests.turns import in_turn
 
 from fairlead.model.access import Binding, BindingSubject
 from fairlead.model.people.rows import (
@@ -37,7 +38,7 @@ SPACES = tuple(f"namespace{number}" for number in range(1, 7))
 LEAVES = ("a", "b", "c")
 NAMES = ("ann", "bob", "eve", "joe")
 ROLES = ("fairlead-researcher", "fairlead-admin", "view", "fairlead-researcher-cluster")
-SEEDS = range(60)
+SEEDS = in_turn(range(60), 3)
 
 
 def world(seed: int, failing: float) -> FakePeople:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from tests.turns import in_turn
 
 from fairlead.rules.devices.guard.steps import (
     FREE,
@@ -52,7 +53,7 @@ WORLDS = {
 }
 
 
-@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("world", in_turn(list(WORLDS), 3))
 def test_truth_never_exceeds_used_nor_used_the_limit(world: str) -> None:
     first, sizes = WORLDS[world]
     wrong = [(fault, moment) for moment in reached(first, sizes) for fault in faults_of(moment)]
