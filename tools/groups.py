@@ -76,7 +76,7 @@ _OF_INSTALLATIONS = (
 )
 INSTALLATIONS = tuple(f"tests/kube/test_{name}.py" for name in _OF_INSTALLATIONS)
 """With these, thirds of tests/kube by time, so that no group takes much longer than the others."""
-OWN_GROUP_FOLDERS = ("apps", "cli", "console", "docs", "edge", "golden", "run", "sim")
+OWN_GROUP_FOLDERS = ("apps", "cli", "console", "docs", "edge", "golden", "rules", "run", "sim")
 JOBS = "tests/cli/jobs"
 PAGES = ("tests/apps/test_console_*.py", "tests/apps/test_s*_requests.py")
 """Tests that mostly wait, of folders that are a group each; these are one of their own."""
@@ -162,6 +162,7 @@ def check_groups() -> tuple[Group, ...]:
             "Python unit tests",
             (_pytest("unit", *_NOT_LONG, *(f"tests/{folder}" for folder in _unit_folders())),),
         ),
+        Group("rules", "the pure rules", (_pytest("rules", *_NOT_LONG, "tests/rules"),)),
         Group(
             "cli",
             "the command line",
@@ -416,19 +417,13 @@ def _doctests() -> Step:
     report = JUNIT / "examples.xml"
     return Step(
         "doctest",
-        (*PYTEST, "--doctest-modules", f"--junit-xml={report}", *_with_examples()),
+        (
+            *PYTEST,
+            *("-p", "tests.worked_examples", "--doctest-modules", f"--junit-xml={report}"),
+            *("src/fairlead", "src/fairlead_sim"),
+        ),
         junit=report,
     )
-
-
-def _with_examples() -> list[str]:
-    """Modules with a worked example. To import the others and search them takes half a minute."""
-    modules = sorted((REPOSITORY / "src").rglob("*.py"))
-    return [
-        str(path.relative_to(REPOSITORY))
-        for path in modules
-        if ">>> " in path.read_text(encoding="utf-8")
-    ]
 
 
 def _console_steps() -> tuple[Step, ...]:

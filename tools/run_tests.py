@@ -35,7 +35,7 @@ from toolchains import REPOSITORY
 
 BUILD_NICENESS = 10
 BUILDER_GRACE = 20.0  # seconds
-CHECK_FIRST = ("unit", "run", "boards", "sim", "cli", "pages", "apps", "jobs")
+CHECK_FIRST = ("run", "pages", "rules", "unit", "sim", "cli", "boards", "apps", "jobs")
 REAL_FIRST = ("kube", "quota", "installed", "browser", "worlds", "kubelet")
 """The longest groups begin first, so that no long one is left alone at the end.
 

@@ -10,13 +10,12 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from tests.apps.described_answers import check_against
+from tests.apps.described_answers import check_against, description
 from tests.apps.moved_console import moved
 from tests.sim.small_world import EPOCH, pod
 from tests.waiting import until
 
 from fairlead.console.pages.endpoints import BASE
-from fairlead.console.pages.openapi import openapi_document
 
 from .running_console import console
 
@@ -36,7 +35,7 @@ async def test_pause_resume_and_speed_show_in_me_and_on_the_clock() -> None:
 
 
 async def test_an_order_answers_with_exactly_the_keys_it_describes() -> None:
-    described = openapi_document("0")
+    described = description()
     operation = described["paths"]["/clock"]["post"]
     schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
     assert operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].endswith(

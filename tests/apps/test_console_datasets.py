@@ -22,7 +22,6 @@ from tests.console.sign_in_parts import ANNA, BOB, FakeSignInApi, Parts, group, 
 from tests.console.worlds import still_world
 from tests.waiting import until
 
-from fairlead.console.pages.openapi import openapi_document
 from fairlead.edge.store.address import store_address
 from fairlead.edge.store.opened import open_store
 from fairlead.errors import OutsideError
@@ -45,7 +44,7 @@ from fairlead.model.source import Source, SourceState
 from fairlead.wire.data.fluid import WireDataset, parse_dataset
 from fairlead.wire.operations.document import history_row
 
-from .described_answers import check_against
+from .described_answers import check_against, description
 from .running_console import Page, console
 from .tree_writes import FakeWrites
 
@@ -385,7 +384,7 @@ async def test_ended_operations_are_read_from_the_history_when_their_records_are
         for each in (*rows, failed, done):
             await send.store.keep_operation(history_row(each))
         path = "/operation-history?size=2"
-        described = openapi_document("0")
+        described = description()
         answer = described["paths"]["/operation-history"]["get"]["responses"]["200"]
         schema = answer["content"]["application/json"]["schema"]
         pages = []

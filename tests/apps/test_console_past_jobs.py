@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from msgspec import structs
-from tests.apps.described_answers import check_against
+from tests.apps.described_answers import check_against, description
 from tests.apps.running_console import Page, console
 from tests.console.clusters import EPOCH, living_cluster
 from tests.console.people_parts import MemoryPeople, member, team
@@ -18,7 +18,6 @@ from tests.console.worlds import still_world
 from tests.usage.memory_ledger import MemoryLedger
 from tests.usage.small_ledger import ALICE, BOB, CAROL, DAVE, DAY, fill
 
-from fairlead.console.pages.openapi import openapi_document
 from fairlead.errors import StoreDown
 from fairlead.model.people.rows import UserRole
 from fairlead.model.usage.ledger import LedgerBatch
@@ -87,7 +86,7 @@ async def test_a_deleted_job_has_its_page_and_its_manifest() -> None:
     async with site() as it:
         status, found = await it.ask("anna", BERT)
         assert status == 200
-        described = openapi_document("0")
+        described = description()
         check_against(
             found,
             {"$ref": "#/components/schemas/JobDetail"},
@@ -166,7 +165,7 @@ async def test_days_have_the_same_hours_as_the_table() -> None:
         check_against(
             found,
             {"$ref": "#/components/schemas/UsageDays"},
-            openapi_document("0")["components"]["schemas"],
+            description()["components"]["schemas"],
         )
         names = [row["name"] for row in found["rows"]]
         # before the first record there are no days

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.apps.described_answers import check_against
+from tests.apps.described_answers import check_against, description
 from tests.console.clusters import (
     EPOCH,
     MARKUP,
@@ -33,7 +33,6 @@ from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
 from fairlead.cli.submit.forms import SubmitForms
 from fairlead.console.charts.history_samples import SAMPLED
 from fairlead.console.pages.endpoints import BASE, ENDPOINTS
-from fairlead.console.pages.openapi import openapi_document
 from fairlead.errors import OutsideError, UserError
 from fairlead.kinds.parts.elastic_training import SshKeys
 from fairlead.model.operations.operation import (
@@ -123,7 +122,7 @@ async def test_every_route_answers_with_exactly_the_keys_it_describes(endpoint: 
         status, headers, body = await page.get(BASE + address(endpoint.name, endpoint.path))
     assert status == 200
     assert headers["Content-Type"].startswith("application/json")
-    described = openapi_document("0")
+    described = description()
     schema = described["paths"][endpoint.path]["get"]["responses"]["200"]["content"][
         "application/json"
     ]["schema"]

@@ -23,7 +23,6 @@ from fairlead.apps.console_server import ConsoleSettings
 from fairlead.console.http.writes import HEADER
 from fairlead.console.http.writing.credentials import MOST_VALID
 from fairlead.console.pages.endpoints import BASE, ENDPOINTS
-from fairlead.console.pages.openapi import openapi_document
 from fairlead.edge.store.address import store_address
 from fairlead.edge.store.opened import open_store
 from fairlead.edge.store.sql_store import SqlStore
@@ -31,7 +30,7 @@ from fairlead.errors import OutsideError, StoreDown
 from fairlead.model.people.rows import UserRole, UserWork
 from fairlead.model.records.audit import AuditFilter, AuditResult, AuditRow
 
-from .described_answers import check_against
+from .described_answers import check_against, description
 from .running_console import Page, console
 from .test_console_server import OF_PEOPLE
 from .test_console_sign_in import Browser
@@ -403,7 +402,7 @@ async def test_two_at_once_with_one_key_are_one(tmp_path: Path) -> None:
 
 
 async def test_what_is_read_has_exactly_the_keys_that_are_described(tmp_path: Path) -> None:
-    described = openapi_document("0")
+    described = description()
     async with site(tmp_path) as it:
         await it.anna.send("/users/bob/tokens", "POST", {})
         await it.anna.send("/me/tokens", "POST", {})

@@ -20,7 +20,7 @@ from fairlead.wire.files.shown_manifest import shown_manifest
 
 from .hostile_texts import Found, Unread, hostile_texts, patterns
 
-LENGTH = 30_000
+LENGTH = 15_000
 SECONDS = 0.15
 
 MADE_LATER = {

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import Future
 from pathlib import Path
 from subprocess import PIPE
 from types import ModuleType
@@ -298,6 +299,29 @@ def test_a_patient_group_runs_beside_the_heavy_one_and_that_after_all_others(
     outcomes = run_tests.run_real(named)
     assert [outcome.group for outcome in outcomes] == named
     assert ended[-1] == "patient" and len(ended) == 7
+
+
+def test_only_groups_with_the_console_wait_for_its_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    groups, run_tests, run_group = _tool("groups"), _tool("run_tests"), _tool("run_group")
+    console: Future[str] = Future()
+    other_began, broken = threading.Event(), dict[str, str]()
+
+    def run(group: Any) -> Any:
+        broken[group.name] = group.broken
+        if group.name == "other":
+            other_began.set()
+        return run_group.Outcome(group)
+
+    def build() -> None:
+        console.set_result("no Node" if other_began.wait(60) else "the other group waits")
+
+    monkeypatch.setattr(run_tests, "run_group", run)
+    named = [groups.Group("pages", "", (), needs_console=True), groups.Group("other", "", ())]
+    builder = threading.Thread(target=build)
+    builder.start()
+    run_tests._run_side_by_side(named, (), 2, console)
+    builder.join()
+    assert broken == {"pages": "no Node", "other": ""}
 
 
 def test_a_patient_step_has_a_lower_priority(tmp_path: Path) -> None:
