@@ -137,8 +137,8 @@ def _run_side_by_side(
         return run_group(_broken_by(problem, group))
 
     with ThreadPoolExecutor(at_once) as pool:
-        done = list(pool.map(run, queue))
-    return sorted(done, key=lambda outcome: groups.index(outcome.group))
+        done = dict(zip((group.name for group in queue), pool.map(run, queue), strict=True))
+    return [done[group.name] for group in groups]
 
 
 def _build_console() -> str:
