@@ -72,7 +72,7 @@ def run_tests(only: Sequence[str]) -> int:
     with ThreadPoolExecutor(1) as beside:
         console = beside.submit(_build_console if needs_console else str)
         try:
-            outcomes += _run_side_by_side(checks, CHECK_FIRST, CHECKS_AT_ONCE, console)
+            outcomes += run_side_by_side(checks, CHECK_FIRST, CHECKS_AT_ONCE, console)
         finally:
             checked.set()
             preparation.join()
@@ -114,16 +114,16 @@ def run_real(groups: list[Group]) -> list[Outcome]:
     patient = [group for group in groups if group.is_patient]
     others = [group for group in groups if not group.is_heavy and not group.is_patient]
     with ThreadPoolExecutor(1) as beside:
-        waited = beside.submit(_run_side_by_side, patient, (), 1)
+        waited = beside.submit(run_side_by_side, patient, (), 1)
         done = [
-            *_run_side_by_side(others, REAL_FIRST, REALS_AT_ONCE),
-            *_run_side_by_side(heavy, (), 1),
+            *run_side_by_side(others, REAL_FIRST, REALS_AT_ONCE),
+            *run_side_by_side(heavy, (), 1),
             *waited.result(),
         ]
     return sorted(done, key=lambda outcome: groups.index(outcome.group))
 
 
-def _run_side_by_side(
+def run_side_by_side(
     groups: list[Group], first: Sequence[str], at_once: int, console: Future[str] | None = None
 ) -> list[Outcome]:
     """The outcomes of the groups, in their order. Those named `first` begin first, in its order.

@@ -10,7 +10,7 @@ from fairlead.console.pages.openapi import openapi_document
 
 @functools.cache
 def description() -> dict[str, Any]:
-    """The API's description; it takes as long as many requests to make."""
+    """The API's description; to make it costs more than many requests."""
     return openapi_document("0")
 
 

@@ -319,7 +319,7 @@ def test_only_groups_with_the_console_wait_for_its_build(monkeypatch: pytest.Mon
     named = [groups.Group("pages", "", (), needs_console=True), groups.Group("other", "", ())]
     builder = threading.Thread(target=build)
     builder.start()
-    run_tests._run_side_by_side(named, (), 2, console)
+    run_tests.run_side_by_side(named, (), 2, console)
     builder.join()
     assert broken == {"pages": "no Node", "other": ""}
 
