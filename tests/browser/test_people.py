@@ -10,6 +10,7 @@ import pytest
 from msgspec import structs
 from playwright.sync_api import Browser, Locator, expect
 from tests.browser.chromium import LOOKS, OUTPUT, Window, window
+from tests.browser.layout import settle
 from tests.browser.still_console import served
 from tests.browser.test_sign_in import check_axe, signed_in, tab_to
 from tests.console.clusters import living_cluster
@@ -142,7 +143,8 @@ def retype(tab: Window, wanted: str, text: str) -> None:
 
 
 def go(tab: Window, letter: str, page_id: str) -> None:
-    """To a board, by its letter."""
+    """To a board, by its letter, within a second: a page that is still being drawn takes longer."""
+    settle(tab)
     tab.page.keyboard.press("g")
     tab.page.keyboard.press(letter)
     expect(tab.at(f"page-{page_id}")).to_be_visible()
