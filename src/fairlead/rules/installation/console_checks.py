@@ -57,14 +57,14 @@ def _key(facts: InstallationFacts, found: SecretFact | None) -> Iterator[Finding
 def _store(facts: InstallationFacts, secrets: SecretFact | None) -> Finding:
     store = facts.chosen.store
     if store.url:
-        sentence = "a database server has sign-ins and the audit"
+        sentence = "a database server has sign-ins, audit and usage"
         if secrets is not None and secrets.type is None:
             sentence = f"the store's server is asked without a password: {_missing(secrets)}"
             return Finding("store", State.WARN, sentence, _made(secrets, "store-password"))
         return Finding("store", State.OK, sentence)
     if store.size:
-        return Finding("store", State.OK, "a volume has sign-ins and the audit")
-    sentence = "sign-ins and the audit end with the console's pod"
+        return Finding("store", State.OK, "a volume has sign-ins, audit and usage")
+    sentence = "sign-ins, audit and usage end with the console's pod"
     return Finding("store", State.WARN, sentence, "`--set store.size=1Gi`, or name `store.url`")
 
 
