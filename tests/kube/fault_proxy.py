@@ -16,6 +16,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
+from email.utils import format_datetime, parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +122,7 @@ def _status(code: int, reason: str, message: str) -> bytes:
 
 class FaultProxy:
     """`kubeconfig` leads through the proxy; `plan` arms a fault; `close_streams` ends the running
-    watches.
+    watches. `ahead`: seconds that the `Date` of each answer is ahead of the API server's clock.
     """
 
     def __init__(
@@ -137,6 +139,7 @@ class FaultProxy:
         self.kubeconfig = kubeconfig
         self.server = f"https://127.0.0.1:{port}"
         self.failed = 0
+        self.ahead = 0
         self._as_admin = as_admin
         self._share, self._chance = 0.0, random.Random()
         self._cluster = cluster
@@ -276,6 +279,9 @@ class FaultProxy:
                 for name, value in upstream.headers.items()
                 if name.lower() not in _HOP_HEADERS
             }
+            if self.ahead:
+                date = parsedate_to_datetime(kept["Date"]) + timedelta(seconds=self.ahead)
+                kept["Date"] = format_datetime(date, usegmt=True)
             if fault is not None and fault.held is not None:
                 fault.answered = upstream.status
                 return web.Response(
