@@ -652,6 +652,22 @@ class LeaseApi(Protocol):
         ...
 
 
+class WorkLease(Protocol):
+    """The Lease of operations, for a command that writes the same objects. Blocking."""
+
+    @property
+    def target(self) -> ObjectRef: ...
+
+    def hold(self) -> AbstractContextManager[Callable[[], None]]:
+        """No operation of its subject runs inside the block; one that a dead process left, or that
+        begins meanwhile, is ended.
+
+        The value of the block raises UserError if the Lease was lost. Raises UserError if another
+        process has it, OutsideError if the API server does not answer.
+        """
+        ...
+
+
 class OperationRecords(Protocol):
     """The records of operations, in the cluster (docs/spec/operations.md#record).
 

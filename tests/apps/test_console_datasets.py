@@ -38,7 +38,7 @@ from fairlead.model.operations.operation import (
     StepState,
 )
 from fairlead.model.people.rows import UserRole
-from fairlead.model.pod import Pod, PodPhase
+from fairlead.model.pod import Owner, Pod, PodPhase
 from fairlead.model.records.audit import AuditFilter
 from fairlead.model.source import Source, SourceState
 from fairlead.wire.data.fluid import WireDataset, parse_dataset
@@ -370,6 +370,39 @@ async def test_rows_name_the_pods_that_mount_them(tmp_path: Any) -> None:
         _, body = await send("bob", "GET", "/datasets")
         assert {row["name"]: row["users"] for row in body["items"]} == {"raw": 1, "raw-acc": 7}
         assert "other" not in str(body["items"])
+
+
+async def test_the_users_of_a_data_set_are_jobs_with_their_pods(tmp_path: Any) -> None:
+    data = StillData(claim("raw"), data_set("raw-acc", "raw"), runtime("raw-acc"))
+    owner = Owner("ReplicaSet", "web-5d", "r", controller=True)
+    data.pods += [
+        DataUser("a-ns", "web-5d-0", "raw-acc", "gpu-1", owner),
+        DataUser("a-ns", "web-5d-1", "raw-acc", "", owner),
+        DataUser("a-ns", "reader", "raw-acc", "gpu-1"),
+        DataUser("a-ns", "newer", "raw-acc", "", Owner("Job", "load", "j", controller=True)),
+    ]
+    web = [
+        Pod(
+            "a-ns",
+            f"web-5d-{at}",
+            claims=("raw-acc",),
+            labels={"pod-template-hash": "5d"},
+            owners=(owner,),
+        )
+        for at in range(2)
+    ]
+    async with sent(tmp_path, data, pods=[*web, Pod("a-ns", "reader", claims=("raw-acc",))]) as ask:
+        _, body = await ask("anna", "GET", "/datasets/a-ns/raw-acc")
+        found = [(each["kind"], each["name"], each["pods"]) for each in body["users"]]
+        waiting, running = {"name": "web-5d-1", "node": ""}, {"name": "web-5d-0", "node": "gpu-1"}
+        assert found == [
+            ("Deployment", "web", [running, waiting]),
+            ("Job", "load", [{"name": "newer", "node": ""}]),  # not in the snapshot yet
+            ("Pod", "reader", [{"name": "reader", "node": "gpu-1"}]),
+        ]
+        _, body = await ask("anna", "GET", "/datasets")
+        used = {row["name"]: row["usedBy"] for row in body["items"]}
+        assert used["raw-acc"] == ["Deployment/web", "reader"]
 
 
 async def test_ended_operations_are_read_from_the_history_when_their_records_are_gone(

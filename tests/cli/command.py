@@ -28,7 +28,7 @@ from fairlead.model.installation import Installation
 from fairlead.model.installed.facts import InstallationFacts
 from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.ports import InstallationTarget
+from fairlead.ports import InstallationTarget, WorkLease
 from fairlead.run.machine import OwnMachine
 
 
@@ -59,6 +59,9 @@ class OneWorld:
 
     def installation_target(self) -> InstallationTarget | None:
         return self._target
+
+    def installation_lease(self, by: str, namespace: str = "") -> WorkLease | None:
+        return None
 
     def installation_facts(self, choose: Callable[[str], Installation]) -> InstallationFacts | None:
         return self._facts if self._facts is None else replace(self._facts, chosen=choose(""))

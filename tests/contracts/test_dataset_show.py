@@ -5,6 +5,7 @@ own definitions (docs/spec/datasets.md#one-data-set, docs/spec/datasets.md#reaso
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from tests.contracts.data_objects import DataSpace, claim
 
@@ -84,6 +85,16 @@ def test_a_data_set_is_shown_with_all_that_belongs_to_it(data_space: DataSpace) 
         "spec": {"containers": [{"name": "c", "image": "i"}], "volumes": volumes},
     }
     space.create(f"{space.core}/pods", pod)
+    owner: dict[str, Any] = {}
+    for name in ("train", "train-part"):  # a job, and what stands between it and its pods
+        made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **owner}}
+        place = f"{space.core}/configmaps"
+        space.create(place, made)
+        uid = space.api.get(f"{place}/{name}").body["metadata"]["uid"]
+        by = {"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid}
+        owner = {"ownerReferences": [{**by, "controller": True}]}
+    for name in ("worker-0", "worker-1"):
+        space.create(f"{space.core}/pods", {**pod, "metadata": {"name": name, **owner}})
     for kind, name in (("Dataset", "warned"), ("Pod", "unrelated")):
         event = {
             "apiVersion": "v1",
@@ -108,7 +119,8 @@ def test_a_data_set_is_shown_with_all_that_belongs_to_it(data_space: DataSpace) 
     assert lines["Cached"] == "512MiB (50%)"
     assert lines["Hits"] == "all 75%, same node 25%"
     assert lines["Finalizers"] == "example.com/kept"
-    assert lines["Used by"] == "reader"
+    used = [line.split(":", 1)[1].strip() for line in text.splitlines() if "Used by:" in line]
+    assert used == ["ConfigMap/train: worker-0, worker-1", "reader"]
     assert "fs.oss.accessKeyId from Secret keys, key id" in text
     assert "fs.oss.endpoint=oss.example" in text
     assert f"pods mount it: `{space.space}/reader`" in lines["Cannot end"]
@@ -122,7 +134,11 @@ def test_a_data_set_is_shown_with_all_that_belongs_to_it(data_space: DataSpace) 
     assert (document["sizeBytes"], document["files"]) == (None, None)
     assert (document["cachedBytes"], document["cachedPercent"]) == (512 << 20, 50)
     assert [each["name"] for each in document["preheats"]] == ["faces-load"]
-    assert document["usedBy"] == [{"pod": "reader", "node": ""}]
+    train = {"ownerKind": "ConfigMap", "owner": "train"}
+    assert document["usedBy"] == [
+        {"pod": "reader", "node": "", "ownerKind": "", "owner": ""},
+        *({"pod": name, "node": "", **train} for name in ("worker-0", "worker-1")),
+    ]
     assert document["mounts"][0]["secrets"] == [
         {"option": "fs.oss.accessKeyId", "secret": "keys", "key": "id"}
     ]

@@ -6,6 +6,7 @@ program fills in their authority.
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -19,12 +20,14 @@ from tests.kube.deployed import of_file
 from tests.kube.kubeconfigs import token_user, write_kubeconfig
 from tests.kube.objects import cpu_node
 from tests.kube.quota_line import SYSTEM
-from tests.kube.servers import Server, run_fairlead, running
+from tests.kube.servers import FAIRLEAD, Server, environment, run_fairlead, running
 from tests.kube.test_console_operations import Administrator, carried_out, ready_component
 from tests.stores.database_servers import Postgres, is_installed
 from tests.waiting import wait_until
 
+from fairlead.model.operations.operation import INSTALLATION
 from fairlead.settings import SIGN_IN_KEY_SECRET
+from fairlead.wire.operations.record import lease_name
 
 ACCOUNT = "page"
 """Of the console, to which the administrator has granted all rights."""
@@ -110,6 +113,29 @@ def test_a_part_is_deployed_by_the_next_console_if_the_first_is_killed(
 
         carried_out(own, second, {"component": "gpu-exporter", "do": "remove"})
         assert parts(api) == ({**values, "gpuExporter": False}, "complete")
+        check_as_by_command(cluster)
+
+
+def test_the_console_finishes_what_a_killed_command_began(
+    cluster: ControlPlane, own: Administrator, api: ApiClient
+) -> None:
+    words = ["upgrade", "--set", "parts.gpuExporter=true", f"--kubeconfig={cluster.kubeconfig}"]
+    with subprocess.Popen(
+        [*FAIRLEAD, *words], env=environment(), stdout=subprocess.PIPE, text=True
+    ) as command:
+        assert command.stdout is not None
+        assert command.stdout.readline().startswith("[1/")
+        command.kill()
+    assert parts(api)[1] == "writing"
+    leases = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM}/leases"
+    name = lease_name(INSTALLATION)
+    assert api.get(f"{leases}/{name}").body["spec"]["holderIdentity"], "it was killed in the middle"
+    api.delete(f"{leases}/{name}")  # as 30 s after the death of its holder
+    with console(cluster, "after") as page:
+        carried_out(own, page, {"component": "gpu-exporter", "do": "upgrade"})
+        ready_component(own, page, "gpu-exporter")
+        values, state = parts(api)
+        assert (values.get("gpuExporter", True), state) == (True, "complete")
         check_as_by_command(cluster)
 
 

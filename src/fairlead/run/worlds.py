@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from fairlead.model.people.record import KeptToken
     from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
     from fairlead.model.snapshot import ClusterSnapshot
-    from fairlead.ports import InstallationTarget
+    from fairlead.ports import InstallationTarget, WorkLease
 
     Readings = Callable[[str], tuple[GpuReading, ...]]
     Now = Callable[[], float]
@@ -167,6 +167,17 @@ class ChosenWorld:
         from fairlead.edge.queries.installation_target import KubeInstallationTarget
 
         return KubeInstallationTarget(found[0])
+
+    def installation_lease(self, by: str, namespace: str = "") -> WorkLease | None:
+        found = None if self._options.snapshot else self._api()
+        if found is None:
+            return None
+        from fairlead.edge.queries.installed import records_namespace
+        from fairlead.run.commands.installation_lease import InstallationLease
+
+        api, _, now = found
+        place = namespace or records_namespace(api)
+        return InstallationLease(api.connection, place, by, now, self._messages.info)
 
     def installation_facts(self, choose: Callable[[str], Installation]) -> InstallationFacts | None:
         found = None if self._options.snapshot else self._api()

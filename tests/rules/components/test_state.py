@@ -190,7 +190,8 @@ def installed(**more: Any) -> InstallationFact:
         ObjectRef("apps/v1", each["kind"], each["metadata"]["name"], each["metadata"]["namespace"])
         for each in objects
     )
-    return InstallationFact("0.1.0", more.pop("parts", Parts()), "fairlead-system", refs, **more)
+    version = more.pop("version", "0.1.0")
+    return InstallationFact(version, more.pop("parts", Parts()), "fairlead-system", refs, **more)
 
 
 def own(name: str, kind: str = "Deployment", namespace: str = "fairlead-system") -> ProgramWorkload:
@@ -224,6 +225,10 @@ def test_a_part_that_lacks_one_of_its_workloads_is_degraded() -> None:
 def test_an_installation_that_is_interrupted_or_cannot_be_read() -> None:
     facts = replace(NONE, installation=installed(is_complete=False))
     assert row(facts, "console").state == State.INSTALLING
+    newest = replace(facts, installation=installed(is_complete=False, version="0.2.0"))
+    assert row(newest, "console").can_upgrade, "it finishes what was interrupted"
+    at_work = replace(newest, running={"console": RunningOperation("op1", "upgrade")})
+    assert not row(at_work, "console").can_upgrade
     assert row(replace(NONE, installation=Unread("no")), "console").state is None
 
 

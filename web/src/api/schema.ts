@@ -374,7 +374,7 @@ export interface DataSetCondition {
   at: string | null
 }
 
-/** `row`: the data set, or the claim where there is no data set of the name. `cache`: null of a claim. `users`: pods that mount it. `blockers`: why it may not end, empty = it may. `unread`: what may not be read. */
+/** `row`: the data set, or the claim where there is no data set of the name. `cache`: null of a claim. `users`: what mounts it. `blockers`: why it may not end, empty = it may. `unread`: what may not be read. */
 export interface DataSetDetail {
   generatedAt: string
   stale: boolean
@@ -444,6 +444,12 @@ export interface DataSetPart {
   reason: string
 }
 
+/** A pod that mounts the claim and has not ended. `node`: "" while it waits. */
+export interface DataSetPod {
+  name: string
+  node: string
+}
+
 /** A DataLoad. `duration`: Fluid's own text. */
 export interface DataSetPreheat {
   name: string
@@ -455,7 +461,7 @@ export interface DataSetPreheat {
   createdAt: string | null
 }
 
-/** One data set of Fluid, or one claim (docs/spec/datasets.md#data-list). `kind`: Dataset or PersistentVolumeClaim. `source`: what it mounts, or the volume of a claim. `accelerated`: a data set, or a claim that `acceleratedBy` cache. `status`: Ready or NotReady; `phase`: the object's own word. `operation`: the id of the operation at work on it, "" = none; only administrators see it. `users`: how many pods mount it and have not ended, null while pods are not known; `usedBy`: the first five of them by name. */
+/** One data set of Fluid, or one claim (docs/spec/datasets.md#data-list). `kind`: Dataset or PersistentVolumeClaim. `source`: what it mounts, or the volume of a claim. `accelerated`: a data set, or a claim that `acceleratedBy` cache. `status`: Ready or NotReady; `phase`: the object's own word. `operation`: the id of the operation at work on it, "" = none; only administrators see it. `users`: how many jobs and single pods mount it, null while pods are not known; `usedBy`: the first five of them by name. */
 export interface DataSetRow {
   namespace: string
   name: string
@@ -491,11 +497,13 @@ export interface DataSetScaled {
   workers: number
 }
 
-/** A pod that mounts the claim and has not ended. `node`: "" while it waits. */
+/** A job, another owner of pods, or (`kind` is Pod) a pod that a person made. `job`: `type/name` of a training job, which has a page; "" = it is none. */
 export interface DataSetUser {
   namespace: string
+  kind: string
   name: string
-  node: string
+  job: string
+  pods: Array<DataSetPod>
 }
 
 /** The answer to a deletion. `isEnding`: the object stays until what belongs to it is gone. */

@@ -1475,7 +1475,7 @@ export const en = {
   "datasets.hits": "Cache hits",
   "datasets.workers": "{ready} of {wanted} {wanted:worker|workers} ready",
   "datasets.volume": "Volume",
-  "datasets.users": "Pods that mount it",
+  "datasets.users": "Jobs and pods that mount it",
   "datasets.noUsers": "No unfinished pod mounts it.",
   "datasets.blockers": "Why it cannot be removed now",
   "datasets.preheats": "Preheats",

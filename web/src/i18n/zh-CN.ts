@@ -1476,7 +1476,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "datasets.hits": "缓存命中率",
   "datasets.workers": "{wanted} 个 worker 中就绪 {ready} 个",
   "datasets.volume": "存储卷",
-  "datasets.users": "使用它的 Pod",
+  "datasets.users": "使用它的作业和 Pod",
   "datasets.noUsers": "没有未结束的 Pod 挂载它。",
   "datasets.blockers": "现在不能解除的原因",
   "datasets.preheats": "预热记录",

@@ -8,6 +8,7 @@ inventory lists them before they exist.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from msgspec import Struct
@@ -21,7 +22,7 @@ from fairlead.model.installation import (
     SYSTEM_NAMESPACE,
     Installation,
 )
-from fairlead.ports import InstallationTarget
+from fairlead.ports import InstallationTarget, WorkLease
 from fairlead.rules.installation.downgrade import (
     is_older,
     refuse_older,
@@ -131,7 +132,9 @@ class InstallationPlan(Struct, frozen=True):
 
 
 class Installer:
-    """`report`: receives lines about the progress. `now`, `sleep`: seconds."""
+    """`report`: receives lines about the progress. `now`, `sleep`: seconds. `lease`: is held while
+    objects are written; None = no other program writes them.
+    """
 
     def __init__(
         self,
@@ -139,11 +142,14 @@ class Installer:
         report: Report,
         now: Callable[[], float],
         sleep: Callable[[float], object],
+        lease: WorkLease | None = None,
     ) -> None:
         self._cluster = cluster
         self._report = report
         self._now = now
         self._sleep = sleep
+        self._lease = lease
+        self._check_lease: Callable[[], None] = _always_held
 
     def inventory(self, first: str = SYSTEM_NAMESPACE) -> Inventory | None:
         """Of the installation in this cluster; None if there is none.
@@ -202,36 +208,46 @@ class Installer:
 
         The next run finishes an interrupted one. `wait_seconds`: how long to wait until new
         webhooks can be answered; until then they refuse nothing. 0 = they are in force at once.
-        Raises UserError if they cannot.
+        Raises UserError if they cannot, or if another program works on the installation.
         """
-        refs = tuple(object_ref(each) for each in plan.objects)
         writing, complete = inventories(plan)
-        if plan.before != complete:
-            self._begin(plan, writing, is_forced=is_forced)
+        is_recorded = plan.before == complete
+        if not is_recorded:
+            for each in plan.objects:
+                if each["kind"] == NAMESPACE:
+                    self._cluster.put(each, is_forced=is_forced)
+        with self._alone(plan):
+            if not is_recorded:
+                self._put(render_inventory(writing), is_forced=True)
+            self._write(plan, is_forced=is_forced, wait_seconds=wait_seconds)
+            if not is_recorded:
+                self._put(render_inventory(complete), is_forced=True)
+
+    def _write(self, plan: InstallationPlan, *, is_forced: bool, wait_seconds: float) -> None:
+        refs = tuple(object_ref(each) for each in plan.objects)
         unanswered: list[Manifest] = []
         is_waiting = wait_seconds > 0 and not self._cluster.is_simulated()
         for number, each in enumerate(plan.objects, 1):
             self._report(f"[{number}/{len(plan.objects)}] {object_ref(each).title}")
             if is_waiting and is_webhooks(each) and not self._is_ready(object_ref(each)):
                 unanswered.append(each)
-                self._cluster.put(without_refusals(each), is_forced=is_forced)
+                self._put(without_refusals(each), is_forced=is_forced)
                 continue
-            self._cluster.put(each, is_forced=is_forced)
+            self._put(each, is_forced=is_forced)
             if each["kind"] in DATA_KINDS:
                 self.wait_ready([object_ref(each)], _DEFINITION_SECONDS)
         if unanswered:
             server = [each for each in refs if (each.kind, each.name) == _SERVER]
             self.wait_ready([*server, *map(object_ref, unanswered)], wait_seconds)
         for each in unanswered:
-            self._cluster.put(each, is_forced=is_forced)
+            self._put(each, is_forced=is_forced)
         if plan.first is not None:
-            self._cluster.put(plan.first)
+            self._put(plan.first)
             self._report(f"made {object_ref(plan.first).title}, the first administrator")
         for target in plan.removed:
             self._report(f"removed {target.title}")
+            self._check_lease()
             self._cluster.remove(target)
-        if plan.before != complete:
-            self._cluster.put(render_inventory(complete), is_forced=True)
 
     def wait_ready(self, targets: Sequence[ObjectRef], seconds: float) -> None:
         """Waits until all are ready. Raises UserError after `seconds`, with those that are not."""
@@ -251,12 +267,21 @@ class Installer:
                 raise UserError(f"after {seconds:.0f} s not ready: {names}", hint)
             self._sleep(_BEAT_SECONDS)
 
-    def _begin(self, plan: InstallationPlan, writing: Inventory, *, is_forced: bool) -> None:
-        """The namespaces, and there an inventory of all that exists and all that will."""
-        for each in plan.objects:
-            if each["kind"] == NAMESPACE:
-                self._cluster.put(each, is_forced=is_forced)
-        self._cluster.put(render_inventory(writing), is_forced=True)
+    @contextmanager
+    def _alone(self, plan: InstallationPlan) -> Iterator[None]:
+        """While no other program writes. Raises UserError if one has written since the plan."""
+        if self._lease is None:
+            yield
+            return
+        with self._lease.hold() as self._check_lease:
+            if self.inventory(plan.wanted.namespace) != plan.before:
+                what = "another program changed the installation after this command had looked"
+                raise UserError(what, "run the same command again")
+            yield
+
+    def _put(self, manifest: Manifest, *, is_forced: bool = False) -> None:
+        self._check_lease()
+        self._cluster.put(manifest, is_forced=is_forced)
 
     def _check_server(self, chosen: Installation) -> None:
         """Raises UserError for an API server that is too old for these values."""
@@ -343,9 +368,9 @@ class Installer:
             for each, answer in zip(tried, answers, strict=True)
             if isinstance(answer, Exception)
         ]
-        refused = self._cluster.may_write(
-            [*map(object_ref, untried), *(object_ref(each, plural=USERS) for each in also)]
-        )
+        leases = [] if self._lease is None else [self._lease.target]
+        users = (object_ref(each, plural=USERS) for each in also)
+        refused = self._cluster.may_write([*map(object_ref, untried), *users, *leases])
         faults += [f"{each.title}: you may not create and patch it" for each in refused]
         if faults:
             raise _refused(faults)
@@ -380,6 +405,10 @@ class Installer:
         if found is not None and is_webhooks(found) and self._cluster.is_simulated():
             return True  # there no server answers webhooks, and the API server asks none
         return found is not None and is_ready(found)
+
+
+def _always_held() -> None:
+    """Without a Lease."""
 
 
 def _check_version(before: Inventory, offered: str, *, may_go_back: bool) -> None:

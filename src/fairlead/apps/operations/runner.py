@@ -21,6 +21,7 @@ from msgspec import Struct, structs
 
 from fairlead.apps.leader import Leader, LeaseTimes
 from fairlead.apps.operations.steps import Attempt, StepWorker
+from fairlead.apps.operations.taking import OPERATION_LEASE_TIMES, is_taken
 from fairlead.errors import ChangedMeanwhile, OutsideError, UserError
 from fairlead.model.operations.operation import (
     Operation,
@@ -41,14 +42,6 @@ from fairlead.rules.operations.progress import (
     step_of,
 )
 
-OPERATION_LEASE_TIMES: Final = LeaseTimes(
-    length=30, safe=25.0, renew=5.0, look=1.0, patience=5.0, fence=25.0
-)
-"""docs/spec/operations.md#lease; a process that finds a dead one's Lease waits 30 s."""
-UNGIVEN_SECONDS: Final = 60.0
-"""How long a Lease that no other process holds is asked for: after a lost answer its own name in it
-counts as another process's for 25 s.
-"""
 _LOOK_SECONDS: Final = 1.0
 _AGAIN_SECONDS: Final = 1.0
 _log = logging.getLogger(__name__)
@@ -145,27 +138,23 @@ class OperationRunner:
     async def _take(
         self, leader: Leader, operation: Operation, patience: float, is_living_refused: bool
     ) -> None:
-        """Wait for a Lease that another process holds, `patience` seconds long, and for one that
-        the API server does not give.
-        """
-        began = self._parts.monotonic()
-        while True:
-            await leader.turn()
-            if leader.is_held:
-                return
-            waited = self._parts.monotonic() - began
-            if leader.holder not in ("", self._parts.identity):
-                if waited >= patience or (is_living_refused and leader.is_renewed):
-                    raise _taken(operation, leader, self._times.length)
-            elif waited >= max(patience, UNGIVEN_SECONDS):
-                raise OperationTaken(
-                    f"operation `{operation.id}` has not begun: its Lease: {leader.trouble}"
-                )
-            await self._parts.sleep(self._times.look)
+        """Raises OperationTaken if another process has it, or the API server does not give it."""
+        parts = self._parts
+        if not await is_taken(
+            leader,
+            look=self._times.look,
+            patience=patience,
+            is_living_refused=is_living_refused,
+            monotonic=parts.monotonic,
+            sleep=parts.sleep,
+        ):
+            raise _taken(operation, leader, self._times.length)
 
 
 def _taken(operation: Operation, leader: Leader, length: int) -> OperationTaken:
     id = operation.id
+    if leader.holder in ("", leader.identity):
+        return OperationTaken(f"operation `{id}` has not begun: its Lease: {leader.trouble}")
     hint = f"`fairlead operation follow {id}` shows it"
     if leader.is_renewed:
         hint += f", `fairlead operation cancel {id}` ends it"

@@ -91,7 +91,7 @@ def _write(
     installing = argparse.Namespace(
         force_conflicts=False, dry_run=False, output="diff", wait=each_args[0].wait
     )
-    return shared.write(installing, context, cluster, wanted)
+    return shared.write(installing, context, cluster, wanted, by=f"fairlead component {do.value}")
 
 
 def _checks(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 NAME = "dataset show"
 HELP = """Show a data set of Fluid: its sources, its runtime, its cache, why it is not ready, which
-pods mount it, its preheats, and what prevents its end.
+jobs and pods mount it, its preheats, and what prevents its end.
 
 Values of Secrets are never read. Options whose names look like keys are hidden."""
 
@@ -35,12 +35,16 @@ def run(args: argparse.Namespace, context: Context) -> int:
         what = f"output format `{args.output}` is not known"
         raise UserError(what, "`-o table` (the default), `-o json` or `-o yaml`")
     namespace = context.world.namespace()
-    facts = data_of(context).details(namespace, args.name)
+    data = data_of(context)
+    facts = data.details(namespace, args.name)
     named_data_set(facts.found, namespace, args.name)
+    from msgspec import structs
+
     from fairlead.rules.data.details import data_set_details
 
     details = data_set_details(facts, namespace, args.name)
     assert details is not None  # it was found above
+    details = structs.replace(details, users=tuple(data.with_owners(details.users)))
     if details.unread:
         context.messages.warn(f"not read: {', '.join(details.unread)}")
     if args.output in ("json", "yaml"):
@@ -81,10 +85,20 @@ def _lines(details: DataSetDetails) -> Iterator[tuple[str, str]]:
         yield "Files:", str(data_set.files)
     if data_set.finalizers:
         yield "Finalizers:", ", ".join(data_set.finalizers)
-    pods = [f"{each.name} on {each.node}" if each.node else each.name for each in details.users]
-    yield "Used by:", ", ".join(pods) or "no pod"
+    yield from (("Used by:", line) for line in _users(details) or ["no pod"])
     if details.blockers:
         yield "Cannot end:", "; ".join(details.blockers)
+
+
+def _users(details: DataSetDetails) -> list[str]:
+    """A line for each job with its pods, and for each pod that a person made."""
+    from fairlead.rules.data.mounted import POD, by_owner
+
+    lines = []
+    for user, mine in by_owner(details.users):
+        pods = ", ".join(f"{each.name} on {each.node}" if each.node else each.name for each in mine)
+        lines.append(pods if user.kind == POD else f"{user.title}: {pods}")
+    return lines
 
 
 def _sources(details: DataSetDetails) -> Iterator[str]:
@@ -216,7 +230,15 @@ def details_document(details: DataSetDetails) -> dict[str, Any]:
             }
             for each in details.loads
         ],
-        "usedBy": [{"pod": each.name, "node": each.node} for each in details.users],
+        "usedBy": [
+            {
+                "pod": each.name,
+                "node": each.node,
+                "ownerKind": each.owner.kind if each.owner else "",
+                "owner": each.owner.name if each.owner else "",
+            }
+            for each in details.users
+        ],
         "blockers": list(details.blockers),
         "warnings": [
             {

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
     from fairlead.model.records.rows import StoreCheck
     from fairlead.model.snapshot import ClusterSnapshot
-    from fairlead.ports import InstallationTarget, Streams, UsageLedger
+    from fairlead.ports import InstallationTarget, Streams, UsageLedger, WorkLease
     from fairlead.wire.files.offline_bundle import BundleReport
     from fairlead.wire.files.snapshot_file import SavedSnapshot
     from fairlead.wire.kube.exec_channels import ProgramEnd
@@ -240,6 +240,12 @@ class ClusterData(Protocol):
 
     def users(self, namespace: str) -> list[DataUser]:
         """Pods of the namespace that mount claims and have not ended."""
+        ...
+
+    def with_owners(self, users: Sequence[DataUser]) -> list[DataUser]:
+        """The same, each with the job to which it belongs, or what else is at the top of its chain
+        of owners, as far as this user may read it.
+        """
         ...
 
     def reasons(self, found: FoundData) -> DataReasons:
@@ -506,6 +512,12 @@ class Clusters(Protocol):
 
     def installation_target(self) -> InstallationTarget | None:
         """That cluster, to install Fairlead into; None for a file or the embedded one."""
+        ...
+
+    def installation_lease(self, by: str, namespace: str = "") -> WorkLease | None:
+        """The Lease of operations on the installation of that cluster; None for a file or the
+        embedded one. `by`: the command. `namespace`: of the installation, "" = where it is.
+        """
         ...
 
     def installation_facts(self, choose: Callable[[str], Installation]) -> InstallationFacts | None:

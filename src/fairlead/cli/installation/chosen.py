@@ -15,7 +15,7 @@ from fairlead.errors import UserError
 if TYPE_CHECKING:
     from fairlead.apps.installation.installer import InstallationPlan, Installer
     from fairlead.model.installation import Installation
-    from fairlead.ports import InstallationTarget
+    from fairlead.ports import InstallationTarget, WorkLease
     from fairlead.wire.installation.inventory import Inventory
     from fairlead.wire.installation.values import Values
 
@@ -71,10 +71,13 @@ def target(context: Context) -> InstallationTarget:
     return found
 
 
-def installer(context: Context, cluster: InstallationTarget) -> Installer:
+def installer(
+    context: Context, cluster: InstallationTarget, lease: WorkLease | None = None
+) -> Installer:
+    """`lease`: for one that writes."""
     from fairlead.apps.installation.installer import Installer
 
-    return Installer(cluster, progress(context), context.now, context.sleep)
+    return Installer(cluster, progress(context), context.now, context.sleep, lease)
 
 
 def progress(context: Context) -> Callable[[str], None]:
@@ -126,13 +129,15 @@ def write(
     cluster: InstallationTarget,
     installation: Installation,
     *,
+    by: str,
     may_go_back: bool = False,
 ) -> int:
-    """Plans, prints or writes, and waits."""
+    """Plans, prints or writes, and waits. `by`: the command."""
     from fairlead.apps.installation.installer import Wanted
     from fairlead.model.actions import object_ref
 
-    loop = installer(context, cluster)
+    lease = context.world.installation_lease(by, installation.namespace)
+    loop = installer(context, cluster, lease)
     wanted = Wanted(__version__, installation)
     plan = loop.plan(wanted, is_forced=args.force_conflicts, may_go_back=may_go_back)
     if args.dry_run:

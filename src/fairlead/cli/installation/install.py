@@ -23,4 +23,4 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return shared.print_objects(context, wanted)
     cluster = shared.target(context)
     shared.refuse_other(shared.installer(context, cluster).inventory(wanted.namespace), wanted)
-    return shared.write(args, context, cluster, wanted)
+    return shared.write(args, context, cluster, wanted, by="fairlead install")

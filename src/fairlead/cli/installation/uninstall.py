@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import nullcontext
 
 from fairlead.cli.frame.context import Context
 from fairlead.cli.frame.flags import BooleanFlag, wait_seconds
@@ -63,7 +64,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         for patch in plan.traces:
             context.stdout.write(f"clean {patch.target.title}\n")
         return 0
-    with resumable(context):
+    lease = None if is_helms else context.world.installation_lease("fairlead uninstall")
+    with resumable(context), nullcontext() if lease is None else lease.hold():
         removal.carry_out(plan, is_releasing=args.release_waiting, seconds=args.wait)
     context.stdout.write("the rest is Helm's\n" if is_helms else "fairlead is removed\n")
     return 0

@@ -49,7 +49,14 @@ def run(args: argparse.Namespace, context: Context) -> int:
     wanted = shared.chosen(args, context, before.values)
     if is_print_only:
         return shared.print_objects(context, wanted)
-    return shared.write(args, context, cluster, wanted, may_go_back=args.allow_downgrade)
+    return shared.write(
+        args,
+        context,
+        cluster,
+        wanted,
+        by="fairlead upgrade",
+        may_go_back=args.allow_downgrade,
+    )
 
 
 def _check_release(args: argparse.Namespace, context: Context) -> int:

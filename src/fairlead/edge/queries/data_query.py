@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from fairlead.edge.kube.api_discovery import Discovery
 from fairlead.edge.kube.api_failure import ForbiddenByServer, NotServed
 from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.api_request import Selection
 from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
+from fairlead.edge.kube.object_actions import known_resource
 from fairlead.edge.kube.resource import (
     CLAIMS,
     CONFIG_MAPS,
@@ -31,6 +33,7 @@ from fairlead.model.jobs.acceleration import AccelerationFacts, DataUser
 from fairlead.model.jobs.data_details import ControllerState, DataReasons, DataSetFacts
 from fairlead.model.jobs.datasets import FoundData
 from fairlead.model.keys import LABEL_QUOTA, QUOTA_ENFORCED
+from fairlead.model.pod import Owner, controller_of
 from fairlead.model.source import Source
 from fairlead.wire.data.claims import WireClaim, is_fluids_volume, parse_claim
 from fairlead.wire.data.csi import WireCsiNode, parse_csi_node
@@ -54,7 +57,13 @@ from fairlead.wire.data.fluid import (
 )
 from fairlead.wire.data.users import EXCLUSIVE_WORKERS, WireUser, node_of, parse_users
 from fairlead.wire.kube.forms import JsonForm
-from fairlead.wire.kube.objects import EVENT_FORM, NODE_FORM, WireMeta, parse_labels
+from fairlead.wire.kube.objects import (
+    EVENT_FORM,
+    NODE_FORM,
+    WireMeta,
+    parse_labels,
+    parse_owners,
+)
 
 _ALL: Final = Selection()
 _CSI_NODES: Final = Resource(
@@ -69,6 +78,7 @@ _RELEASES: Final = (CONFIG_MAPS, SECRETS)
 _ALLUXIO: Final = Resource(*ALLUXIO[:3], kind=ALLUXIO[3])
 DATA_SETS: Final = Resource(*DATASET[:3], kind=DATASET[3])
 _RUNTIMES: Final = tuple(Resource(*each[:3], kind=each[3]) for each in RUNTIMES)
+_LONGEST_CHAIN: Final = 5
 
 
 class _Named(Struct):
@@ -235,6 +245,40 @@ class DataQuery:
         """Pods of the namespace that mount claims and have not ended."""
         rows = self._list(ItemReader(PODS, JsonForm(WireUser, parse_users)), Selection(namespace))
         return [user for users in rows for user in users]
+
+    def with_owners(self, users: Sequence[DataUser]) -> list[DataUser]:
+        """See `cli.context.ClusterData`."""
+        topmost: dict[str, Owner] = {}
+        discovery = self._api.discovery() if any(each.owner for each in users) else None
+        found = []
+        for each in users:
+            owner = each.owner
+            if owner is not None and discovery is not None:
+                if owner.uid not in topmost:
+                    topmost[owner.uid] = self._topmost(owner, each.namespace, discovery)
+                owner = topmost[owner.uid]
+            found.append(structs.replace(each, owner=owner))
+        return found
+
+    def _topmost(self, owner: Owner, namespace: str, discovery: Discovery) -> Owner:
+        """The training job, or what is at the top of the chain, as far as it may be read."""
+        from fairlead.kinds.registry import KINDS  # which most commands about data do not need
+
+        jobs = {(each.GROUP, each.KIND) for each in KINDS}
+        for _ in range(_LONGEST_CHAIN):
+            target = ObjectRef(owner.api_version, owner.kind, owner.name)
+            resource = known_resource(target, discovery)
+            if resource is None or (resource.group, resource.kind) in jobs:
+                break
+            try:
+                found: _Named = self._api.get(resource, owner.name, namespace, type=_Named)
+            except (ForbiddenByServer, NotServed):
+                break
+            above = controller_of(parse_owners(found.metadata.owner_references))
+            if above is None or found.metadata.uid != owner.uid:
+                break
+            owner = above
+        return owner
 
     def is_there(self, target: ObjectRef) -> bool:
         """Whether a data set, a runtime or a claim is there."""

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from fairlead.model.jobs.datasets import Claim, DataRuntime, DataSet, SecretOption
 from fairlead.model.node import Node
+from fairlead.model.pod import Owner
 
 Medium = Literal["MEM", "SSD"]
 
@@ -72,9 +73,17 @@ class AccelerationFacts(Struct, frozen=True):
 
 
 class DataUser(Struct, frozen=True):
-    """A pod that mounts a claim and has not ended. `node`: "" while it waits."""
+    """A pod that mounts a claim and has not ended. `node`: "" while it waits. `owner`: its
+    controller, or what made that, as far as it was read; None = a person made the pod.
+    """
 
     namespace: str
     name: str
     claim: str
     node: str = ""
+    owner: Owner | None = None
+
+    @property
+    def key(self) -> str:
+        """As `Pod.key`."""
+        return f"{self.namespace}/{self.name}"

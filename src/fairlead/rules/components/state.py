@@ -70,6 +70,7 @@ def component_row(component: Component, facts: ComponentFacts) -> ComponentRow:
     available = _available(component, facts)
     version = found.get("version", "")
     is_foreign = state in (ComponentState.FOREIGN, None)
+    is_left = bool(component.part) and state is ComponentState.INSTALLING and running is None
     return ComponentRow(
         id=component.id,
         group=component.group,
@@ -77,7 +78,7 @@ def component_row(component: Component, facts: ComponentFacts) -> ComponentRow:
         title_zh=component.title_zh,
         state=state,
         available=available,
-        can_upgrade=not is_foreign and is_newer(available, version),
+        can_upgrade=not is_foreign and (is_left or is_newer(available, version)),
         is_required=component.is_required,
         operation=running.id if running else "",
         **found,

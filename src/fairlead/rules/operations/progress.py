@@ -241,6 +241,19 @@ def cancelled(operation: Operation, now: float) -> Operation:
     return structs.replace(operation, is_cancelled=True, state=state, updated_at=now)
 
 
+def superseded(operation: Operation, now: float, message: str) -> Operation:
+    """Ended, without its `undo` steps: other work goes on in its place, as `message` says."""
+    return structs.replace(
+        operation,
+        state=OperationState.CANCELLED,
+        is_cancelled=True,
+        message=message,
+        holder="",
+        updated_at=now,
+        progress=tuple(map(_ended_early, operation.progress)),
+    )
+
+
 def resumed(operation: Operation, now: float) -> Operation:
     """An ended operation begins again: at its failed step, or, if its work was undone, at the first
     one. A running one stays as it is.
@@ -291,6 +304,13 @@ def _skipped(progress: StepProgress) -> StepProgress:
     if progress.state in _OVER:
         return progress
     return structs.replace(progress, state=StepState.SKIPPED)
+
+
+def _ended_early(progress: StepProgress) -> StepProgress:
+    """A step that runs is not over, and is skipped, too."""
+    if progress.state is StepState.RUNNING:
+        return structs.replace(progress, state=StepState.SKIPPED)
+    return _skipped(progress)
 
 
 def _with(operation: Operation, turn: Turn, progress: StepProgress, now: float) -> Operation:

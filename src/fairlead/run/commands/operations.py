@@ -12,11 +12,12 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from msgspec import structs
 
 from fairlead.apps.operations.runner import OperationRunner
+from fairlead.apps.operations.taking import TAKE_OVER_SECONDS
 from fairlead.cli.frame.messages import Messages
 from fairlead.console.http.data.record_changes import write_change
 from fairlead.edge.connection.connection import Connection
@@ -30,8 +31,6 @@ from fairlead.rules.operations.progress import begun, cancelled, predecessor_of
 
 Answer = TypeVar("Answer")
 Report = Callable[[Operation], object]
-_TAKE_OVER_SECONDS: Final = 40.0
-"""How long `resume` waits for a Lease: a dead process's ends after 30 s."""
 
 
 class CommandOperations:
@@ -109,8 +108,8 @@ class CommandOperations:
                 if each.state is OperationState.PLANNED:
                     with contextlib.suppress(ChangedMeanwhile):  # begun meanwhile
                         await records.save(begun(each, "", self.now()))
-                await runner.resume(each.id, patience=_TAKE_OVER_SECONDS)
-            return await runner.resume(id, patience=_TAKE_OVER_SECONDS)
+                await runner.resume(each.id, patience=TAKE_OVER_SECONDS)
+            return await runner.resume(id, patience=TAKE_OVER_SECONDS)
 
         return self._run(resumed)
 

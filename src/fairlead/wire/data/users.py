@@ -8,7 +8,8 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.model.jobs.acceleration import DataUser
-from fairlead.wire.kube.objects import WireMeta, WireVolume, parse_claims
+from fairlead.model.pod import controller_of
+from fairlead.wire.kube.objects import WireMeta, WireVolume, parse_claims, parse_owners
 
 EXCLUSIVE_WORKERS: Final = "fluid.io/dataset-placement=Exclusive"
 """The selector of workers of data sets that share no node of their namespace, Fluid's default."""
@@ -44,5 +45,6 @@ def _users(wire: WireUser) -> Iterator[DataUser]:
     meta, spec = wire.metadata, wire.spec or WireUserSpec()
     if wire.status is not None and wire.status.phase in _ENDED:
         return
+    owner = controller_of(parse_owners(meta.owner_references))
     for claim in parse_claims(spec.volumes or ()):
-        yield DataUser(meta.namespace or "", meta.name or "", claim, spec.node_name or "")
+        yield DataUser(meta.namespace or "", meta.name or "", claim, spec.node_name or "", owner)

@@ -1,4 +1,4 @@
-// One data set, or one claim: what it mounts, what caches it, which pods use it, and what an administrator may do.
+// One data set, or one claim: what it mounts, what caches it, which jobs use it, and what an administrator may do.
 import { Button } from "antd";
 import { useState } from "react";
 import { useDataset } from "../../api/queries";
@@ -110,7 +110,7 @@ function Detail({ row, detail }: { row: DataSetRow; detail: DataSetDetail }) {
           <dd className="mono">{shown(row.source.join(", ")) || UNKNOWN}</dd>
         </dl>
       )}
-      <Listed title={t("datasets.users")} none={t("datasets.noUsers")} rows={detail.users.map((user) => (user.node ? `${user.name} @ ${user.node}` : user.name))} testId="dataset-users" />
+      <Users users={detail.users} />
       {isOwn && (
         <>
           <Listed title={t("datasets.blockers")} rows={detail.blockers} testId="dataset-blockers" />
@@ -172,6 +172,29 @@ function CacheFacts({ row, detail, cache }: { row: DataSetRow; detail: DataSetDe
 }
 
 /** Lines of the server, or nothing: an empty list is left out unless it has a sentence for it. */
+function Users({ users }: { users: DataSetDetail["users"] }) {
+  const { t } = useWords();
+  return (
+    <section className="section" data-testid="dataset-users">
+      <h2>{t("datasets.users")}</h2>
+      {users.length === 0 ? (
+        <p className="dim">{t("datasets.noUsers")}</p>
+      ) : (
+        <ul className="plain" lang="en">
+          {users.map((user) => (
+            <li key={`${user.kind}/${user.name}`}>
+              {user.job ? <Link to={`/jobs/${[user.namespace, ...user.job.split("/")].map(encodeURIComponent).join("/")}`}>{shown(`${user.kind}/${user.name}`)}</Link> : shown(user.kind === "Pod" ? placed(user.pods) : `${user.kind}/${user.name}`)}
+              {user.kind !== "Pod" && `: ${shown(placed(user.pods))}`}
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+const placed = (pods: DataSetDetail["users"][number]["pods"]): string => pods.map(({ name, node }) => (node ? `${name} @ ${node}` : name)).join(", ");
+
 function Listed({ title, rows, none, testId }: { title: string; rows: readonly string[]; none?: string; testId: string }) {
   if (rows.length === 0 && none === undefined) return null;
   return (

@@ -21,7 +21,7 @@ export function acceleratedWord(row: DataSetRow, t: Words["t"]): string {
   return row.acceleratedBy.length > 0 ? `${t("datasets.yes")} · ${row.acceleratedBy.join(", ")}` : t("datasets.yes");
 }
 
-/** The first pod that mounts it, and how many more. */
+/** The first job or pod that mounts it, and how many more. */
 export function usersWord(row: Pick<DataSetRow, "users" | "usedBy">, t: Words["t"]): string {
   const [first] = row.usedBy;
   if (row.users === null || first === undefined) return UNKNOWN;

@@ -15,12 +15,14 @@ from fairlead.console.pages.data.datasets import (
     DataSetEvent,
     DataSetMount,
     DataSetPart,
+    DataSetPod,
     DataSetPreheat,
     DataSetRow,
     DataSetRuntime,
     DataSetUser,
 )
 from fairlead.console.pages.envelope import Sentence, Warning, counted, timestamp
+from fairlead.model.jobs.acceleration import DataUser
 from fairlead.model.jobs.data_details import DataLoad, DataReasons, DataSetFacts
 from fairlead.model.jobs.datasets import (
     CacheState,
@@ -29,16 +31,17 @@ from fairlead.model.jobs.datasets import (
     DataSet,
     FoundData,
 )
+from fairlead.model.pod import Owner
 from fairlead.rules.data.details import data_set_details
 from fairlead.rules.data.listing import DataRow, data_rows
-from fairlead.rules.data.mounted import ClaimUsers
+from fairlead.rules.data.mounted import POD, ClaimUsers, by_owner
 
 STRANGERS: Final = "another namespace"
 """Stands for data sets that the reader may not see."""
 CLAIM: Final = "PersistentVolumeClaim"
 DATA_SET: Final = "Dataset"
 USERS_SHOWN: Final = 5
-"""Names of pods in a row; the detail has all."""
+"""Titles of users in a row; the detail has all."""
 READY: Final = "Ready"
 NOT_READY: Final = "NotReady"
 NO_FLUID: Final = Warning(
@@ -59,7 +62,7 @@ def data_set_rows(
     users: ClaimUsers | None = None,
 ) -> RowSet[DataSetRow]:
     """By namespace and name. `known`: why data sets are stuck. `namespaces`: None = all.
-    `operations`: see `operations_at_work`. `users`: the pods that mount claims, None = not known.
+    `operations`: see `operations_at_work`. `users`: what mounts claims, None = not known.
     """
     found, known = seen_data(found, namespaces), seen_reasons(known, namespaces)
     rows = [_row(each, operations, users) for each in data_rows(found, known)]
@@ -97,9 +100,10 @@ def data_set_detail(
     row: DataSetRow,
     namespaces: Collection[str] | None,
     envelope: tuple[str, bool, str, list[Warning]],
+    mounted: ClaimUsers | None = None,
 ) -> DataSetDetail:
     """`row`: of the list. `facts`: of its name. `namespaces`: those that the reader may see, None =
-    all.
+    all. `mounted`: to which jobs pods belong, None = not known.
     """
     seen = structs.replace(
         facts,
@@ -108,7 +112,7 @@ def data_set_detail(
     )
     details = data_set_details(seen, row.namespace, row.name) if row.kind == DATA_SET else None
     users = [each for each in seen.reasons.users or () if each.claim == row.name]
-    shown_users = [DataSetUser(each.namespace, each.name, each.node) for each in users]
+    shown_users = _users(users, mounted or ClaimUsers())
     if details is None:
         return DataSetDetail(
             *envelope,
@@ -150,6 +154,27 @@ def data_set_detail(
         blockers=list(details.blockers),
         unread=list(details.unread),
     )
+
+
+def _users(users: Sequence[DataUser], mounted: ClaimUsers) -> list[DataSetUser]:
+    owners = {each.key: mounted.by_pod.get(each.key) for each in users}
+    jobs = {(one.kind, one.name): one.job for one in owners.values() if one is not None}
+    named = [
+        each
+        if (owner := owners[each.key]) is None or owner.kind == POD
+        else structs.replace(each, owner=Owner(owner.kind, owner.name, ""))
+        for each in users
+    ]
+    return [
+        DataSetUser(
+            namespace=mine[0].namespace,
+            kind=user.kind,
+            name=user.name,
+            job=jobs.get((user.kind, user.name), ""),
+            pods=[DataSetPod(each.name, each.node) for each in mine],
+        )
+        for user, mine in by_owner(named)
+    ]
 
 
 def data_set_of(found: FoundData, namespace: str, name: str) -> DataSet | None:
@@ -239,7 +264,7 @@ def _row(row: DataRow, operations: Mapping[str, str], users: ClaimUsers | None) 
         keys = [own, *(f"dataset/{row.namespace}/{name}" for name in row.by)]
     at_work = [operations[key] for key in keys if key in operations]
     # the claim of a data set has its name, and is in its namespace
-    pods = None if users is None else users.get((row.namespace, row.name), ())
+    found = None if users is None else users.by_claim.get((row.namespace, row.name), ())
     return DataSetRow(
         namespace=row.namespace,
         name=row.name,
@@ -254,8 +279,8 @@ def _row(row: DataRow, operations: Mapping[str, str], users: ClaimUsers | None) 
         size_bytes=row.size,
         files=row.files,
         runtime=row.runtime,
-        users=None if pods is None else len(pods),
-        used_by=[] if pods is None else list(pods[:USERS_SHOWN]),
+        users=None if found is None else len(found),
+        used_by=[each.title for each in (found or ())[:USERS_SHOWN]],
         created_at=timestamp(row.created_at),
         operation=at_work[0] if at_work else "",
     )

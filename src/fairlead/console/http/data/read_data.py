@@ -54,8 +54,8 @@ class DataView(Struct, frozen=True):
 
 class ReadData:
     """The data of one cluster. `monotonic`: this machine's clock. `patience`: how long a
-    request waits, in seconds. `users`: the pods that mount claims, None = not known; while they do
-    not change it returns the same value.
+    request waits, in seconds. `users`: the jobs and pods that mount claims, None = not known; while
+    they do not change it returns the same value.
     """
 
     def __init__(
@@ -96,6 +96,10 @@ class ReadData:
         """Something was written: the next page waits for a new reading."""
         self._is_dirty = True
         self._due_at = 0.0
+
+    def mounted(self) -> ClaimUsers | None:
+        """The jobs and pods that mount claims; None = not known."""
+        return self._users()
 
     async def found(self) -> FoundData:
         """The data to show. Raises OutsideError if they cannot be read."""

@@ -74,8 +74,9 @@ async def dataset_blockers(console: Console, request: Request, endpoint: Endpoin
 async def _detail(console: Console, request: Request) -> DataSetDetail:
     view, envelope = await _seen(console, request)
     row = _named(view, request)
-    facts = await read_data(console).details(row.namespace, row.name)
-    return data_set_detail(facts, row, _own_namespaces(request), envelope)
+    data = read_data(console)
+    facts = await data.details(row.namespace, row.name)
+    return data_set_detail(facts, row, _own_namespaces(request), envelope, data.mounted())
 
 
 def read_data(console: Console) -> ReadData:

@@ -12,7 +12,7 @@ class DataSetRow(Json, frozen=True):
     `kind`: Dataset or PersistentVolumeClaim. `source`: what it mounts, or the volume of a claim.
     `accelerated`: a data set, or a claim that `accelerated_by` cache. `status`: Ready or NotReady;
     `phase`: the object's own word. `operation`: the id of the operation at work on it, "" = none;
-    only administrators see it. `users`: how many pods mount it and have not ended, null while pods
+    only administrators see it. `users`: how many jobs and single pods mount it, null while pods
     are not known; `used_by`: the first five of them by name.
     """
 
@@ -107,17 +107,28 @@ class DataSetEvent(Json, frozen=True):
     at: Timestamp | None
 
 
-class DataSetUser(Json, frozen=True):
+class DataSetPod(Json, frozen=True):
     """A pod that mounts the claim and has not ended. `node`: "" while it waits."""
 
-    namespace: str
     name: str
     node: str
 
 
+class DataSetUser(Json, frozen=True):
+    """A job, another owner of pods, or (`kind` is Pod) a pod that a person made. `job`: `type/name`
+    of a training job, which has a page; "" = it is none.
+    """
+
+    namespace: str
+    kind: str
+    name: str
+    job: str
+    pods: list[DataSetPod]
+
+
 class DataSetDetail(Envelope, frozen=True):
     """`row`: the data set, or the claim where there is no data set of the name. `cache`: null of a
-    claim. `users`: pods that mount it. `blockers`: why it may not end, empty = it may. `unread`:
+    claim. `users`: what mounts it. `blockers`: why it may not end, empty = it may. `unread`:
     what may not be read.
     """
 
