@@ -69,6 +69,10 @@ MEANINGS: Final = {
         "time zone in which a billing day begins at midnight (`Asia/Shanghai`); the first usage "
         "recorder stores it for good"
     ),
+    "charts": (
+        "folder of charts in a registry (`oci://registry.example.com/charts`), with which the page "
+        "Components fills in addresses; empty: none"
+    ),
     "signIn.enabled": (
         "users sign in at the console, which has a Service then; false: every client is an "
         "administrator, and the console answers on its pod's loopback alone"

@@ -13,6 +13,7 @@ from tests.console.sign_in_parts import ANNA, BOB, FakeSignInApi, Parts, group, 
 from tests.console.worlds import still_world
 from tests.rules.components.plans import definition, deployment, facts, new, there, written
 
+from fairlead.apps.console_server import ConsoleSettings
 from fairlead.edge.store.address import store_address
 from fairlead.edge.store.look import StoreLooks
 from fairlead.edge.store.opened import open_store
@@ -168,7 +169,8 @@ async def sent(tmp_path: Any, stores: Any = None) -> AsyncIterator[Sent]:
         stores=stores or StoreLooks(),
         installation=parts["installation"],
     )
-    async with console(world, desk=Parts(api).desk(records=store)) as page:
+    settings = ConsoleSettings(charts="oci://charts.example/all")
+    async with console(world, settings=settings, desk=Parts(api).desk(records=store)) as page:
         yield Sent(page, store, parts)
     await store.close()
 
@@ -190,6 +192,12 @@ async def test_the_list_has_every_component_in_the_order_of_the_groups(tmp_path:
         assert (rows["fluid"]["state"], rows["fluid"]["source"]) == ("Foreign", "chart")
         assert (rows["quota"]["source"], rows["mpi-operator"]["source"]) == ("command", "manifests")
         assert rows["fluid"]["titleZh"] == "Fluid 数据加速"
+        charts = {id: row["chart"] for id, row in rows.items() if row["chart"]}
+        assert charts == {
+            "fluid": "oci://charts.example/all/fluid",
+            "prometheus": "oci://charts.example/all/kube-prometheus-stack",
+            "prometheus-adapter": "oci://charts.example/all/prometheus-adapter",
+        }
         assert body["facets"]["group"][0] == "Scheduling"
         _, body = await send("anna", "GET", "/components?group=Workflow")
         assert [row["id"] for row in body["items"]] == ["training-operator", "mpi-operator"]

@@ -1,10 +1,12 @@
 """The page Components over the laptop of document 004: Fluid (its stand-in) is deployed with a
 reload in the middle, then its claim is accelerated by a click, and the laptop is killed in the
-middle; and the page with hostile texts.
+middle; the console with a real PostgreSQL; and the page with hostile texts.
 """
 
 from __future__ import annotations
 
+import json
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +26,7 @@ from tests.console.worlds import still_world
 from tests.kube.laptop import Laptop, running_laptop
 from tests.kube.servers import READY_SECONDS, run_fairlead
 from tests.rules.components.plans import deployment, facts, there, written
+from tests.stores.database_servers import Postgres, is_installed
 from tests.turns import in_turn
 from tests.waiting import wait_until
 
@@ -51,7 +54,7 @@ def laptop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laptop]:
         yield it
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def installed() -> Iterator[Laptop]:
     """Another one, with an installation that lacks two parts."""
     OUTPUT.mkdir(parents=True, exist_ok=True)
@@ -263,6 +266,45 @@ def started(tab: Window, id: str) -> None:
     tab.at("form-submit").click()
     expect(tab.at("page-operation")).to_be_visible()
     ended(tab)
+
+
+@pytest.mark.skipif(not is_installed("postgresql"), reason="no PostgreSQL")
+def test_the_console_is_deployed_with_a_database_that_answers(
+    installed: Laptop, browser: Browser
+) -> None:
+    """What is checked is written into the Secret, and the page shows the password nowhere."""
+    database, url = Postgres(), installed.console.url
+    try:
+        at = database.new_database("fairlead")
+        store = f"postgresql://{at.user}@{at.host}:{at.port}/{at.database}"
+        with window(browser, url) as tab:
+            tab.page.goto(f"{url}/components#code={code_of(installed)}")
+            tab.page.locator('tr[data-key="console"]').click()
+            tab.at("action-deploy").click()
+            tab.at("store-external").check()
+            expect(tab.at("form-submit")).to_be_disabled()
+            tab.at("store-url").fill(store)
+            for password, is_right in (("wrong-wrong-wrong", "false"), (at.password, "true")):
+                tab.at("store-password").fill(password)
+                tab.at("store-check").click()
+                expect(tab.at("store-answer")).to_have_attribute("data-ok", is_right)
+            expect(tab.at("form-submit")).to_be_enabled()
+            tab.keep("components-store-answers")
+            tab.at("form-submit").click()
+            expect(tab.at("plan-changes")).to_contain_text("fairlead-console")
+            tab.at("form-submit").click()
+            ended(tab)
+            assert at.password not in tab.page.content()
+    finally:
+        database.end()
+    kubectl = ("-n", "fairlead-system", "get")
+    secret = installed.kubectl.run(*kubectl, "secret", "fairlead-console", "-o", "json")
+    kept = {key: b64decode(text).decode() for key, text in json.loads(secret)["data"].items()}
+    assert kept["store-password"] == at.password
+    made = installed.kubectl.run(*kubectl, "deployment", "fairlead-console", "-o", "json")
+    assert f"--store={store}" in made and at.password not in made
+    records = installed.kubectl.run(*kubectl, "configmaps", "-o", "yaml")
+    assert at.password not in records and "wrong-wrong" not in records
 
 
 @pytest.fixture

@@ -100,6 +100,7 @@ class Bench:
 
     def __init__(self, api: KubeApi, space: str) -> None:
         self.space = space
+        self.api = api
         self.records = KubeOperationRecords(api, space)
         self.cluster = KubeOperationCluster(api)
         self.clock = PlayedClock()

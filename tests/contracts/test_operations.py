@@ -9,6 +9,7 @@ import contextlib
 from typing import Any
 
 import pytest
+from msgspec import structs
 from tests.contracts.api_client import ApiClient
 from tests.contracts.operation_bench import Bench, Death, Fault, on_bench
 
@@ -241,6 +242,36 @@ def test_a_record_keeps_every_field(api: ApiClient) -> None:
         assert await bench.records.get(id) is None
         with pytest.raises(ChangedMeanwhile):
             await bench.records.save(saved)
+
+    on_bench(api, work)
+
+
+def test_a_list_reads_again_only_what_changed(api: ApiClient) -> None:
+    async def work(bench: Bench) -> None:
+        async def listed() -> tuple[dict[str, str], int]:
+            before = bench.api.requests_total
+            found = await bench.records.list()
+            return {each.id: each.message for each in found}, bench.api.requests_total - before
+
+        ids = [await bench.recorded() for _ in range(3)]
+        everything = dict.fromkeys(ids, "")
+        assert await listed() == (everything, 1)
+        assert await listed() == (everything, 1), "names and versions"
+        found = await bench.records.get(ids[1])
+        assert found is not None
+        await bench.records.save(structs.replace(found, message="changed"))
+        everything[ids[1]] = "changed"
+        assert await listed() == (everything, 2)
+        other = bench.config_map("operation-none")
+        other["metadata"]["labels"] = {"fairlead.io/operation": "deploy"}
+        await bench.cluster.create(other)
+        assert (await listed(), await listed()) == ((everything, 2), (everything, 1))
+        await bench.records.remove(ids[0])
+        del everything[ids[0]]
+        assert await listed() == (everything, 1)
+        many = [await bench.recorded() for _ in range(9)]
+        everything |= dict.fromkeys(many, "")
+        assert await listed() == (everything, 2), "all at once"
 
     on_bench(api, work)
 

@@ -43,6 +43,9 @@ round, Helm makes the release's namespace.
 RARE = {
     r"^/([-A-Za-z0-9._~]+/)*$": ("/", "/gpu/", "/a.b/~1/"),
     r"^([1-9][0-9]{0,5}(Mi|Gi|Ti))?$": ("", "1Gi", "999999Mi"),
+    r"^(oci://[A-Za-z0-9][-A-Za-z0-9.]*(:[0-9]{1,5})?(/[-a-z0-9._]+)*)?$": (
+        *("", "oci://r", "oci://R.example:5000/a-b/c._"),
+    ),
 }
 """Texts of patterns that letters drawn at random hardly ever make."""
 Object = dict[str, Any]

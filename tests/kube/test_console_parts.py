@@ -1,7 +1,7 @@
 """Parts of Fairlead's installation by the console, on a real API server where the administrator
 has granted it: the same objects as by `fairlead upgrade`; a console is killed in the middle; the
-console itself with a real PostgreSQL. KWOK plays the node, so no part with webhooks is here: no
-program fills in their authority.
+console itself with a real PostgreSQL. KWOK plays the node, so no program
+of a part runs in its pod.
 """
 
 from __future__ import annotations
@@ -15,13 +15,19 @@ from typing import Any
 import pytest
 import yaml
 from tests.contracts.api_client import ApiClient
+from tests.kube.addresses import free_port
 from tests.kube.control_plane import ControlPlane, running_control_plane
-from tests.kube.deployed import of_file
+from tests.kube.deployed import of_file, webhook_process
 from tests.kube.kubeconfigs import token_user, write_kubeconfig
 from tests.kube.objects import cpu_node
 from tests.kube.quota_line import SYSTEM
 from tests.kube.servers import FAIRLEAD, Server, environment, run_fairlead, running
-from tests.kube.test_console_operations import Administrator, carried_out, ready_component
+from tests.kube.test_console_operations import (
+    Administrator,
+    carried_out,
+    finished,
+    ready_component,
+)
 from tests.stores.database_servers import Postgres, is_installed
 from tests.waiting import wait_until
 
@@ -85,8 +91,10 @@ def parts(api: ApiClient) -> tuple[dict[str, Any], str]:
 
 def check_as_by_command(cluster: ControlPlane) -> None:
     """The command finds nothing to change, so both write the same objects."""
-    (line,) = run_fairlead(cluster.kubeconfig, "upgrade", "--dry-run").splitlines()
-    assert line.endswith("objects do not change")
+    printed = run_fairlead(cluster.kubeconfig, "upgrade", "--dry-run")
+    *others, last = printed.splitlines()
+    assert last.endswith("objects do not change")
+    assert all(each.endswith("it is used as it is") for each in others), printed
 
 
 def test_a_part_is_deployed_by_the_next_console_if_the_first_is_killed(
@@ -175,3 +183,32 @@ def test_the_console_with_an_external_database(
         check_as_by_command(cluster)
     finally:
         server.end()
+
+
+def test_parts_with_webhooks_are_deployed(
+    cluster: ControlPlane, own: Administrator, api: ApiClient
+) -> None:
+    """KWOK runs no program, so the one that fills in their authority runs beside the cluster."""
+    account = f"/api/v1/namespaces/{SYSTEM}/serviceaccounts/fairlead-admission-webhook"
+    with console(cluster, "webhooks") as page:
+        order = {"component": "quota", "do": "deploy"}
+        status, plan = own.send(page, "POST", "/plans", order)
+        assert status == 201, plan
+        assert own.send(page, "POST", "/operations", {"planId": plan["planId"]})[0] == 202
+        wait_until("the account is made", lambda: api.get(account).status == 200)
+        with webhook_process(cluster, free_port()):
+            finished(own, page, plan["planId"])
+            assert authorities(api).keys() == {"quota-tree.fairlead.io"}
+            carried_out(own, page, {"component": "people", "do": "deploy"})
+            found = authorities(api)
+            assert {"quota-tree.fairlead.io", "people.fairlead.io"} <= found.keys()
+            assert len(set(found.values())) == 1
+            check_as_by_command(cluster)
+
+
+def authorities(api: ApiClient) -> dict[str, str]:
+    """The authority and what happens without an answer, of each webhook of Fairlead."""
+    path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+    hooks = [hook for each in api.get(path).body["items"] for hook in each["webhooks"]]
+    assert {hook["failurePolicy"] for hook in hooks} == {"Fail"}, "none is held back any more"
+    return {hook["name"]: hook["clientConfig"]["caBundle"] for hook in hooks}

@@ -34,7 +34,9 @@ from fairlead.edge.queries.installation_target import KubeInstallationTarget
 from fairlead.errors import UserError
 from fairlead.model.actions import ObjectRef, PatchObject, object_ref
 from fairlead.model.installation import Installation, Parts
+from fairlead.model.operations.operation import INSTALLATION
 from fairlead.wire.installation.components import installed_objects
+from fairlead.wire.operations.record import lease_name
 
 Object = dict[str, Any]
 SYSTEM, NODE_SPACE = "fairlead-system", "fairlead-nodes"
@@ -328,6 +330,8 @@ def test_killed_and_interrupted_from_the_keyboard(cluster: ControlPlane) -> None
     install(cluster)
     _check_missing_right(cluster)
     assert _ended_by(cluster, signal.SIGKILL) == (-signal.SIGKILL, "")
+    # as 30 s after the death of its holder
+    cluster.admin.run("delete", "lease", lease_name(INSTALLATION), "-n", SYSTEM)
     status, words = _ended_by(cluster, signal.SIGINT)
     assert status == 130
     assert words == "error: interrupted\nhint: the same command goes on where this run ended\n"

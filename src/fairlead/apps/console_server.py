@@ -92,7 +92,7 @@ class ConsoleSettings(Struct, frozen=True):
 
     `base_path`: where a proxy shows it (`/gpu/`); `allowed_hosts`: further host names that are
     accepted; `read_seconds`: how long a client may take to send a request; `sign_in_hint`: how
-    users sign in at this console, where they do not.
+    users sign in at this console, where they do not; `charts`: folder in a registry, "" = none.
     """
 
     host: str = LOOPBACK
@@ -100,6 +100,7 @@ class ConsoleSettings(Struct, frozen=True):
     allowed_hosts: tuple[str, ...] = ()
     read_seconds: float = READ_SECONDS
     sign_in_hint: str = SIGN_IN_HINT
+    charts: str = ""
 
 
 class ConsoleServer:
@@ -136,7 +137,11 @@ class ConsoleServer:
         self.pictures = Pictures(self.board_states, world)
         users = MountedClaims(world.cluster)
         self.data = ReadData(world.data, users=users.now) if world.data is not None else None
-        self.components = ReadComponents(world.components) if world.components is not None else None
+        self.components = (
+            ReadComponents(world.components, charts=self.settings.charts)
+            if world.components is not None
+            else None
+        )
         self.operations = (
             OperationDesk(world.operations, world.clock.now, world.operated)
             if world.operations is not None

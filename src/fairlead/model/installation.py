@@ -51,6 +51,14 @@ Addresses = Annotated[str, Meta(pattern=rf"^({_ADDRESS}(,{_ADDRESS})*)?$")]
 """IP addresses and CIDR blocks, separated by commas; "" = none."""
 VolumeSize = Annotated[str, Meta(pattern=r"^([1-9][0-9]{0,5}(Mi|Gi|Ti))?$")]
 """A quantity of storage, or ""."""
+ChartFolder = Annotated[
+    str,
+    Meta(
+        max_length=300,
+        pattern=r"^(oci://[A-Za-z0-9][-A-Za-z0-9.]*(:[0-9]{1,5})?(/[-a-z0-9._]+)*)?$",
+    ),
+]
+"""A folder of charts in a registry, without a slash at its end, or ""."""
 OptionalName = Annotated[str, Meta(pattern=r"^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$")]
 """The name of an object, or ""."""
 
@@ -204,7 +212,8 @@ class Installation(Struct, frozen=True, forbid_unknown_fields=True, rename="came
     privileged. `network_policies`: limit which clients reach the pods. `pull_secrets`: Secrets of
     both namespaces by which nodes pull the images, each once. `first_administrator`: the user
     `admin` is made where no user is an administrator. `billing_time_zone`: in which a billing day
-    of the usage ledger begins at midnight.
+    of the usage ledger begins at midnight. `charts`: where the console expects charts of
+    components.
     """
 
     parts: Parts = Parts()
@@ -223,6 +232,7 @@ class Installation(Struct, frozen=True, forbid_unknown_fields=True, rename="came
     pull_secrets: SecretNames = ()
     first_administrator: bool = True
     billing_time_zone: TimeZone = "UTC"
+    charts: ChartFolder = ""
     sign_in: SignInValues = SignInValues()
     store: StoreValues = StoreValues()
     ingress: IngressValues = IngressValues()

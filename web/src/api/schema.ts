@@ -235,7 +235,7 @@ export interface ComponentList {
   items: Array<ComponentListRow>
 }
 
-/** One component of the catalogue (docs/spec/components.md#states). `state`: null = it could not be read, `message` has the reason. `source`: what a deployment needs: `chart`, `manifests`, `none` (a stand-in of a simulated cluster), `part` (of the installation), `command` (a part where there is no installation that Fairlead may change: a command writes it) or "" (Fairlead never writes it). `operation`: the one that runs, "" = none. `fields`: values of its chart. */
+/** One component of the catalogue (docs/spec/components.md#states). `state`: null = it could not be read, `message` has the reason. `source`: what a deployment needs: `chart`, `manifests`, `none` (a stand-in of a simulated cluster), `part` (of the installation), `command` (a part where there is no installation that Fairlead may change: a command writes it) or "" (Fairlead never writes it). `operation`: the one that runs, "" = none. `fields`: values of its chart. `chart`: its address where the console has a folder of charts, "" = none. */
 export interface ComponentListRow {
   id: string
   group: string
@@ -250,6 +250,7 @@ export interface ComponentListRow {
   release: string
   message: string
   source: string
+  chart: string
   isRequired: boolean
   operation: string
   fields: Array<ComponentField>

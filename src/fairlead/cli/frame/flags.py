@@ -360,6 +360,26 @@ def read_flags(args: argparse.Namespace, table: Iterable[Flag]) -> dict[str, Any
     }
 
 
+def chart_folder(text: str) -> str:
+    """The value of `--charts`. Raises ArgumentTypeError for what is no folder of a registry.
+
+    >>> chart_folder("oci://registry.example.com:5000/charts")
+    'oci://registry.example.com:5000/charts'
+    """
+    from msgspec import ValidationError, convert
+
+    from fairlead.model.installation import ChartFolder
+
+    try:
+        found: str = convert(text, ChartFolder)
+    except ValidationError as error:
+        what = f"`{text}` is no folder of charts in a registry, without a slash at its end"
+        raise argparse.ArgumentTypeError(
+            f"{what}; e.g. oci://registry.example.com/charts"
+        ) from error
+    return found
+
+
 def wait_seconds(text: str) -> float:
     """The value of `--wait`. Raises ArgumentTypeError for what is no length of time.
 

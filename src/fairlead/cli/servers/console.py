@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from fairlead.cli.frame.context import Context
-from fairlead.cli.frame.flags import BooleanFlag
+from fairlead.cli.frame.flags import BooleanFlag, chart_folder
 from fairlead.cli.servers.flags import add_gpu_source, add_lease, add_listen, add_prometheus
 from fairlead.cli.servers.sign_in_flags import add_sign_in
 from fairlead.cli.servers.usage_recorder import add_time_zone
@@ -37,6 +37,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help="host name that a proxy uses for it; repeatable",
+    )
+    parser.add_argument(
+        "--charts",
+        metavar="ADDRESS",
+        type=chart_folder,
+        default="",
+        help="folder of charts in a registry (oci://registry.example.com/charts), with which the "
+        "page Components fills in addresses",
     )
     parser.add_argument(
         "--usage-recorder",

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from urllib.parse import urlencode
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from fairlead.edge.kube.resource import Resource
 
@@ -108,6 +108,12 @@ def metadata_request(resource: Resource, name: str, namespace: str | None) -> Ap
     """One object without spec, status and data."""
     accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
     return ApiRequest("get", "GET", resource.path(namespace, name), accept=accept)
+
+
+def metadata_list_request(resource: Resource, selection: Selection) -> ApiRequest:
+    """Objects without spec, status and data, in one piece."""
+    accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+    return structs.replace(list_request(resource, selection, limit=None), accept=accept)
 
 
 def create_request(

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import logging
+from typing import Final
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from fairlead.edge.connection.decoders import decoder_of
 from fairlead.edge.kube.api_failure import SYSTEM, ApiFailure, Conflict
 from fairlead.edge.kube.api_page import ItemReader
-from fairlead.edge.kube.api_request import Selection, create_request, patch_request
+from fairlead.edge.kube.api_request import (
+    Selection,
+    create_request,
+    metadata_list_request,
+    patch_request,
+)
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.lease import KubeLease
 from fairlead.edge.kube.resource import CONFIG_MAPS, NAMESPACES
@@ -18,6 +25,7 @@ from fairlead.model.actions import Manifest
 from fairlead.model.installation import INSTALLATION_LABEL, SYSTEM_PART
 from fairlead.model.operations.operation import Operation
 from fairlead.wire.kube.forms import JsonForm
+from fairlead.wire.kube.objects import WireMeta
 from fairlead.wire.names import LABEL_OPERATION
 from fairlead.wire.operations.record import (
     STATE_KEY,
@@ -28,6 +36,18 @@ from fairlead.wire.operations.record import (
     render_record,
     render_state,
 )
+
+_READ_SINGLY: Final = 8
+"""If more records changed since the last list, all are read at once."""
+_log = logging.getLogger(__name__)
+
+
+class _Named(Struct):
+    metadata: WireMeta
+
+
+class _Names(Struct):
+    items: list[_Named]
 
 
 class KubeOperationRecords:
@@ -40,6 +60,7 @@ class KubeOperationRecords:
         self._api = api
         self._namespace = namespace
         self._makes_namespace = makes_namespace
+        self._listed: dict[str, tuple[str, Operation | None]] = {}
 
     async def create(self, operation: Operation) -> Operation:
         record = render_record(operation, self._namespace)
@@ -86,10 +107,36 @@ class KubeOperationRecords:
             raise OutsideError(SYSTEM, f"the record cannot be read: {error}") from error
 
     async def list(self) -> tuple[Operation, ...]:
-        reader = ItemReader(CONFIG_MAPS, JsonForm(WireRecord, parse_record))
         chosen = Selection(self._namespace, labels=LABEL_OPERATION)
-        found = (await self._api.list_all(reader, chosen)).rows.values()
+        if not self._listed or not await self._renewed(chosen):
+            reader = ItemReader(CONFIG_MAPS, JsonForm(WireRecord, parse_record))
+            rows = (await self._api.list_all(reader, chosen)).rows.values()
+            self._listed = {record_name(each.id): (each.version, each) for each in rows}
+        found = (each for _, each in self._listed.values() if each is not None)
         return tuple(sorted(found, key=lambda each: (-each.created_at, each.id)))
+
+    async def _renewed(self, chosen: Selection) -> bool:
+        """Reads what changed since the last list: plans are large, and a server lists every two
+        seconds. False if that is too much.
+        """
+        answer = await self._api.send(metadata_list_request(CONFIG_MAPS, chosen))
+        page = decoder_of(_Names).decode(answer.body)
+        versions = {each.metadata.name or "": each.metadata.resource_version for each in page.items}
+        kept = {name: self._listed[name] for name in versions if name in self._listed}
+        changed = [
+            name for name, version in versions.items() if kept.get(name, ("",))[0] != version
+        ]
+        if len(changed) > _READ_SINGLY:
+            return False
+        for name in changed:
+            kept.pop(name, None)
+            try:
+                found = await self._api.get(CONFIG_MAPS, name, self._namespace, WireRecord)
+            except NotFound:
+                continue
+            kept[name] = (found.metadata.resource_version or "", _parsed(found))
+        self._listed = kept
+        return True
 
     async def save(self, operation: Operation) -> Operation:
         patch = {
@@ -113,6 +160,15 @@ class KubeOperationRecords:
 
     def lease(self, subject: str) -> KubeLease:
         return KubeLease(self._api, self._namespace, lease_name(subject))
+
+
+def _parsed(record: WireRecord) -> Operation | None:
+    """None for one that is no record."""
+    try:
+        return parse_record(record)
+    except ValueError as error:
+        _log.warning("ConfigMap %s is no record of an operation: %s", record.metadata.name, error)
+        return None
 
 
 def _at(operation: Operation, record: WireRecord) -> Operation:

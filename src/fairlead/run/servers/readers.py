@@ -53,7 +53,7 @@ async def _run_console(asked: Invocation) -> None:
     hosts = [*filter(None, args.allowed_host)]
     if page := page_address(args.external_url):
         hosts.append(urlsplit(page).hostname or "")
-    chosen = ConsoleSettings(host, args.base_path, tuple(hosts))
+    chosen = ConsoleSettings(host, args.base_path, tuple(hosts), charts=args.charts)
     sign_in = AskedSignIn(asked, chosen)
     check_address(host, has_sign_in=sign_in.is_on)
     sock = free_or_named(asked)

@@ -138,6 +138,7 @@ def _sign_in_flags(chosen: Installation) -> list[str]:
         f"--oidc-client-id={oidc.client_id}",
         f"--oidc-scopes={oidc.scopes}",
         f"--oidc-user-claim={oidc.user_claim}",
+        f"--charts={chosen.charts}",
         *(() if chosen.store.url else _usage_flags(chosen)),
     ]
 

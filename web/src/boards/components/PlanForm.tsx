@@ -8,7 +8,7 @@ import { Checks } from "../../parts/Checks";
 import { allFaults, Faults, Field, FormDialog } from "../../parts/FormDialog";
 import { useLate } from "../../parts/useLate";
 import { navigate } from "../../router/router";
-import { Changes, type Draft, EMPTY, EqualLine, isOfField, orderOf, PlanAgain, SourceFields, Steps } from "./PlanParts";
+import { Changes, type Draft, draftOf, EqualLine, isOfField, orderOf, PlanAgain, SourceFields, Steps } from "./PlanParts";
 import { type Store, StoreChoice } from "./StoreChoice";
 
 export type Do = "deploy" | "upgrade" | "remove";
@@ -23,7 +23,7 @@ interface Props {
 }
 
 export function PlanForm({ row, act, onClose }: Props) {
-  const [draft, setDraft] = useState(EMPTY);
+  const [draft, setDraft] = useState(() => draftOf(row));
   const [store, setStore] = useState<Store | "built-in" | null>("built-in");
   const [plan, setPlan] = useState<ComponentPlanned | null>(null);
   if (plan) return <Planned row={row} act={act} plan={plan} store={store} onBack={() => setPlan(null)} onClose={onClose} />;

@@ -15,7 +15,10 @@ export interface Draft {
   /** Texts of single values of the chart, by name. */
   readonly settings: Readonly<Record<string, string>>;
 }
-export const EMPTY: Draft = { chart: "", version: "", manifests: "", values: "", namespace: "", deleteDefinitions: false, settings: {} };
+const EMPTY: Draft = { chart: "", version: "", manifests: "", values: "", namespace: "", deleteDefinitions: false, settings: {} };
+
+/** Before anything is typed: the chart's address, if the console knows where charts are. */
+export const draftOf = (row: Pick<ComponentListRow, "chart">): Draft => ({ ...EMPTY, chart: row.chart });
 const FIELDS = ["chart", "version", "manifests", "values", "namespace", "settings"];
 
 /** Whether the fault of this path stands at a field of the form. */
@@ -26,7 +29,7 @@ export const orderOf = (row: ComponentListRow, act: string, draft: Draft) => ({
   component: row.id,
   do: act,
   ...draft,
-  chart: draft.chart.trim(),
+  chart: act === "remove" ? "" : draft.chart.trim(),
   version: draft.version.trim(),
   namespace: draft.namespace.trim(),
 });

@@ -8,7 +8,7 @@ import { Checks } from "../../parts/Checks";
 import { allFaults, Faults, FormDialog } from "../../parts/FormDialog";
 import { useLate } from "../../parts/useLate";
 import { CHECK_AGAIN_MS, useStart } from "./PlanForm";
-import { Changes, type Draft, EMPTY, EqualLine, isOfField, orderOf, PlanAgain, SourceFields, Steps } from "./PlanParts";
+import { Changes, type Draft, draftOf, EqualLine, isOfField, orderOf, PlanAgain, SourceFields, Steps } from "./PlanParts";
 
 interface Props {
   rows: readonly ComponentListRow[];
@@ -27,7 +27,7 @@ const nameOf = (item: PlannedComponent): string => item.components.join(", ");
 function Asked({ rows, drafts, onDraft, onPlan, onClose }: Props & { drafts: Readonly<Record<string, Draft>>; onDraft: (id: string, draft: Draft) => void; onPlan: (plan: ComponentsPlanned) => void }) {
   const { t } = useWords();
   const write = useWrite<ComponentsPlanned>();
-  const body = { components: rows.map((row) => orderOf(row, "deploy", drafts[row.id] ?? EMPTY)) };
+  const body = { components: rows.map((row) => orderOf(row, "deploy", drafts[row.id] ?? draftOf(row))) };
   const order: WriteOrder = { method: "POST", path: "/plans/together", body };
   const asked = JSON.stringify(body);
   const isStill = useLate(asked) === asked;
@@ -53,7 +53,7 @@ function Asked({ rows, drafts, onDraft, onPlan, onClose }: Props & { drafts: Rea
         <section key={row.id}>
           <h3 className="mono">{row.id}</h3>
           {row.source === "none" && <p className="dim">{t("components.standIn")}</p>}
-          <SourceFields row={row} draft={drafts[row.id] ?? EMPTY} prefix={`${row.id}.`} faults={faults} hasNamespace onDraft={(draft) => onDraft(row.id, draft)} />
+          <SourceFields row={row} draft={drafts[row.id] ?? draftOf(row)} prefix={`${row.id}.`} faults={faults} hasNamespace onDraft={(draft) => onDraft(row.id, draft)} />
         </section>
       ))}
       {items.map((item) => (

@@ -30,9 +30,9 @@ from fairlead.wire.files.manifest_yaml import render_manifests
 UNKNOWN = "unknown"
 
 
-def component_row_set(facts: ComponentFacts) -> RowSet[ComponentListRow]:
-    """In the order of the catalogue."""
-    rows = [component_list_row(each, facts) for each in component_rows(facts)]
+def component_row_set(facts: ComponentFacts, charts: str = "") -> RowSet[ComponentListRow]:
+    """In the order of the catalogue. `charts`: folder of charts in a registry, "" = none."""
+    rows = [component_list_row(each, facts, charts) for each in component_rows(facts)]
     facets = {
         "group": list(dict.fromkeys(row.group for row in rows)),
         "state": choices(row.state or UNKNOWN for row in rows),
@@ -40,7 +40,11 @@ def component_row_set(facts: ComponentFacts) -> RowSet[ComponentListRow]:
     return RowSet(ComponentListRow, [_entry(row) for row in rows], facets, ties="")
 
 
-def component_list_row(row: ComponentRow, facts: ComponentFacts) -> ComponentListRow:
+def component_list_row(
+    row: ComponentRow, facts: ComponentFacts, charts: str = ""
+) -> ComponentListRow:
+    component = component_of(row.id)
+    source = source_of(component, facts)
     return ComponentListRow(
         id=row.id,
         group=row.group.value,
@@ -54,12 +58,13 @@ def component_list_row(row: ComponentRow, facts: ComponentFacts) -> ComponentLis
         namespace=row.namespace,
         release=row.release,
         message=row.message,
-        source=source_of(component_of(row.id), facts),
+        source=source,
+        chart=f"{charts}/{component.chart}" if charts and source == "chart" else "",
         is_required=row.is_required,
         operation=row.operation,
         fields=[
             ComponentField(each.name, each.type, each.title, each.title_zh)
-            for each in component_of(row.id).values
+            for each in component.values
         ],
     )
 
@@ -101,12 +106,15 @@ def component_detail(
     operations: Iterable[Operation],
     envelope: tuple[str, bool, str, list[Warning]],
     links: Sequence[str] = (),
+    charts: str = "",
 ) -> ComponentDetail:
-    """`operations`: all that the reader may see, the newest first. `links`: of its pages."""
+    """`operations`: all that the reader may see, the newest first. `links`: of its pages.
+    `charts`: as in `component_row_set`.
+    """
     own = [each for each in operations if row.id in component_ids(each.subject)]
     return ComponentDetail(
         *envelope,
-        row=component_list_row(row, facts),
+        row=component_list_row(row, facts, charts),
         values=_values(row, facts, own) if is_installed(row) else "",
         objects=[
             ComponentObject(each.kind, each.namespace, each.name)

@@ -19,14 +19,18 @@ KEPT_SECONDS: Final = 5.0
 
 
 class ReadComponents:
-    """`questions`: new ones for each use (`ports.Ports`). `monotonic`: this machine's clock."""
+    """`questions`: new ones for each use (`ports.Ports`). `monotonic`: this machine's clock.
+    `charts`: folder of charts in a registry, "" = none.
+    """
 
     def __init__(
         self,
         questions: Callable[[], ComponentQuestions],
         monotonic: Callable[[], float] = time.monotonic,
+        charts: str = "",
     ) -> None:
         self.questions = questions
+        self.charts = charts
         self._monotonic = monotonic
         self._found: ComponentFacts | None = None
         self._until = 0.0

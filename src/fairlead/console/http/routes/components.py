@@ -47,7 +47,7 @@ _Envelope = tuple[str, bool, str, list[Warning]]
 async def components(console: Console, request: Request, endpoint: Endpoint) -> Response:
     query = parse_list_query(request.query_params.multi_items(), endpoint)
     facts, _, warnings = await _seen(console)
-    rows = component_row_set(facts)
+    rows = component_row_set(facts, read_components(console).charts)
     sentence = components_sentence([entry.row for entry in rows.entries])
     envelope = _envelope(console, warnings)
     return rows_answer(request, endpoint, query, rows, sentence, ComponentList, envelope)
@@ -63,7 +63,8 @@ async def component(console: Console, request: Request, endpoint: Endpoint) -> R
     by = subject.user or subject.name
     seen = [each for each in operations if is_seen(each, by)]
     links = await _links(console, row, facts) if is_installed(row) else ()
-    detail = component_detail(row, facts, seen, _envelope(console, warnings), links)
+    charts = read_components(console).charts
+    detail = component_detail(row, facts, seen, _envelope(console, warnings), links, charts)
     return json_answer(request, detail)
 
 

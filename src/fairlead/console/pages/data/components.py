@@ -24,6 +24,7 @@ class ComponentListRow(Json, frozen=True):
     `none` (a stand-in of a simulated cluster), `part` (of the installation), `command` (a part
     where there is no installation that Fairlead may change: a command writes it) or "" (Fairlead
     never writes it). `operation`: the one that runs, "" = none. `fields`: values of its chart.
+    `chart`: its address where the console has a folder of charts, "" = none.
     """
 
     id: str
@@ -39,6 +40,7 @@ class ComponentListRow(Json, frozen=True):
     release: str
     message: str
     source: str
+    chart: str
     is_required: bool
     operation: str
     fields: list[ComponentField]
