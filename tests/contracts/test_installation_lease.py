@@ -43,9 +43,9 @@ class Line:
         connection = find_connection(str(api.kubeconfig), None, env={})
         assert connection is not None
         self.bench = bench
-        self.said: list[str] = []
+        self.lines: list[str] = []
         self.lease = InstallationLease(
-            connection, bench.space, "fairlead upgrade", lambda: 2000.0, self.said.append, TIMES
+            connection, bench.space, "fairlead upgrade", lambda: 2000.0, self.lines.append, TIMES
         )
 
     async def clicked(self) -> str:
@@ -122,7 +122,7 @@ def test_the_console_does_not_begin_while_a_command_is_at_work(api: ApiClient) -
         assert found.message == "`fairlead upgrade` went on in its place"
         assert [each.state for each in found.progress] == [StepState.SKIPPED] * 2
         assert await line.bench.cluster.get(line.bench.ref("applied")) is None
-        assert line.said == [f"operation `{id}` is ended: this command goes on in its place"]
+        assert line.lines == [f"operation `{id}` is ended: this command goes on in its place"]
 
     on_line(api, work)
 
@@ -146,7 +146,7 @@ def test_a_command_goes_on_where_a_console_was_killed(api: ApiClient) -> None:
                 check()
 
         await asyncio.to_thread(command)
-        waits, ended = line.said
+        waits, ended = line.lines
         assert waits.startswith("waits for `dead console`")
         assert ended == f"operation `{id}` is ended: this command goes on in its place"
         assert (await line.found(id)).state is OperationState.CANCELLED
@@ -184,14 +184,16 @@ def test_without_its_namespace_an_uninstallation_goes_on(api: ApiClient) -> None
     async def work(line: Line) -> None:
         connection = find_connection(str(api.kubeconfig), None, env={})
         assert connection is not None
-        lease = InstallationLease(connection, "gone", "fairlead uninstall", float, line.said.append)
+        lease = InstallationLease(
+            connection, "gone", "fairlead uninstall", float, line.lines.append
+        )
 
         def command() -> None:
             with lease.hold() as check:
                 check()
 
         await asyncio.to_thread(command)
-        (said,) = line.said
-        assert said.startswith("no Lease keeps operations of the console away: ")
+        (reason,) = line.lines
+        assert reason.startswith("no Lease keeps operations of the console away: ")
 
     on_line(api, work)

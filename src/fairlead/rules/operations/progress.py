@@ -242,7 +242,7 @@ def cancelled(operation: Operation, now: float) -> Operation:
 
 
 def superseded(operation: Operation, now: float, message: str) -> Operation:
-    """Ended, without its `undo` steps: other work goes on in its place, as `message` says."""
+    """Ended, without its `undo` steps: other work goes on in its place; `message` names it."""
     return structs.replace(
         operation,
         state=OperationState.CANCELLED,

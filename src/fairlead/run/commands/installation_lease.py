@@ -100,7 +100,7 @@ class InstallationLease:
 
 
 class _LeaseRefusedError(Exception):
-    """The API server refuses the Lease, whoever holds it."""
+    """The API server refuses to read or write the Lease."""
 
 
 class _RefusableLease:
