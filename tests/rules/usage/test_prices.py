@@ -106,6 +106,8 @@ def test_a_matcher_without_nodes_is_a_warning_that_names_labels() -> None:
         "node.kubernetes.io/instance-type=c-16"
     )
     assert matches_nothing(price(1), CLASSES) is None
+    empty = matches_nothing(price(1), ())
+    assert empty is not None and empty.reason == "the ledger has no node of the last 90 days"
 
 
 @given(st.lists(st.fractions(0, 1000), max_size=30))

@@ -143,11 +143,15 @@ def matches_nothing(new: Price, classes: Collection[PriceClass]) -> Refusal | No
     """A warning: no node of these classes has the labels."""
     if any(matches(new.matcher, each) for each in classes):
         return None
+    if not classes:
+        return Refusal(
+            "the ledger has no node of the last 90 days",
+            "look whether the usage recorder runs; the price counts when a node matches",
+        )
     known = sorted({matcher_text(class_labels(each).items()) for each in classes})
-    shown = "; ".join(known[:_SHOWN]) or "there are no nodes"
     return Refusal(
         f"no node of the last 90 days has `{matcher_text(new.matcher)}`",
-        f"the labels of nodes: {shown}",
+        f"the labels of nodes: {'; '.join(known[:_SHOWN])}",
     )
 
 
