@@ -74,7 +74,7 @@ class Table(Struct, frozen=True):
             page=1,
             size=max(1, len(self.rows)),
             sentence=self.sentence,
-            facets={},
+            facets=dict(self.row_set.facets),
             items=list(self.rows),
             **self.more,
         )
