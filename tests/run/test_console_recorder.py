@@ -21,13 +21,13 @@ from fairlead.rules.usage.recording.recorder import UsageRecorder
 from fairlead.run.servers.usage import recorded
 from fairlead.wire.usage.states import state_body
 
-STILL = 0.4
+STILL = 1.2
 """Seconds after which a recorder that does not write is gone."""
 
 
 class AskedLedger(MemoryLedger):
-    """Counts how often its bounds are read. `beats`: milliseconds by which each reading finds the
-    heartbeat advanced.
+    """Counts how often its bounds are read. `beats`: milliseconds by which each third reading finds
+    the heartbeat advanced: a recorder that lives writes less often than it is looked at.
     """
 
     def __init__(self, beats: int = 0) -> None:
@@ -36,7 +36,7 @@ class AskedLedger(MemoryLedger):
 
     async def ledger_bounds(self) -> LedgerBounds:
         self.asked += 1
-        self.heartbeat += self.beats if self.heartbeat else 0
+        self.heartbeat += self.beats if self.heartbeat and self.asked % 3 == 0 else 0
         return await super().ledger_bounds()
 
 
