@@ -60,7 +60,7 @@ async def _compare(scenario: str, days: float, seed: int) -> None:
         saved[round(snapshot.taken_at * 1000)] = render_snapshot(
             SavedSnapshot(snapshot, snapshot.taken_at)
         )
-    await _live_until(world, usage, world.clock.now() + 3600)
+    await _live_until(world, usage, world.clock.now() + (3600 if days >= 1 else 600))
     await usage.end()
     differing, waited = [], 0
     now = round(world.clock.now() * 1000)
