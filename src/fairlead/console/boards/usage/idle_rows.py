@@ -145,7 +145,8 @@ def _sentence(rows: Sequence[IdleRow]) -> Sentence:
     values: dict[str, Scalar] = {"gpus": plain(round(gpus, 4)), "pods": pods}
     if not pods:
         return Sentence("idle-none", values, "no pod holds GPUs that have been idle for an hour")
-    text = f"{counted(pods, 'pod')} hold {counted(gpus, 'GPU')} that have been idle for an hour"
+    holds = f"{counted(pods, 'pod')} {'holds' if pods == 1 else 'hold'} {counted(gpus, 'GPU')}"
+    text = f"{holds} that have been idle for an hour"
     return Sentence("idle-gpus", values, text)
 
 
