@@ -238,6 +238,7 @@ def test_the_quota_board_has_hours_beside_the_present(address: str, browser: Bro
     with window(browser, address) as tab:
         sign_in(tab, address)
         tab.open("/quota", "quota")
+        expect(tab.at("table-quota-cpu")).to_contain_text("Held, 30 days")
         column = tab.column("quota-cpu", "Held, 30 days")
         held = {path: hours for path, hours in column.items() if hours}
         a = 16 * 36 + 2 * 4 + 8 * 50

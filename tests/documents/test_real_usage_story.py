@@ -256,6 +256,25 @@ def delete(story: Story, *names: str) -> tuple[float, float]:
     return before if is_known else 0.0, latest
 
 
+LISTS = (("top", "node"), ("list", "-n", SPACE))
+
+
+def was(story: Story, moment: str) -> list[str]:
+    return [without_times(story.asked("at", moment, *words)) for words in LISTS]
+
+
+def moment_of(story: Story, present: list[str]) -> str:
+    """A moment at which the recorder had seen what the lists of the present printed."""
+    moments: list[str] = []
+
+    def is_seen() -> bool:
+        moments.append(iso(time.time() - 1))
+        return was(story, moments[-1]) == present
+
+    wait_until("the recorder has seen the jobs", is_seen, pause_seconds=1)
+    return moments[-1]
+
+
 def wait_for_cards(story: Story) -> None:
     """Until the recorder has read the cards once more: it has then seen one more card."""
     new = Card(NODES[0], max(each.index for each in story.cards) + 1, 0, 0, 81920)
@@ -308,8 +327,8 @@ def test_jobs_are_known_after_they_are_deleted(story: Story) -> None:
     story.asked("prices", "add", *prices, f"--valid-from={iso(time.time())[:7]}-01")
     pods = run_jobs(story)
     nodes = {each["metadata"]["name"]: each for each in story.cluster.admin.get("nodes")}
-    seen = story.fairlead("top", "node"), story.fairlead("list", "-n", SPACE)
-    during = iso(time.time())
+    present = [without_times(story.fairlead(*words)) for words in LISTS]
+    during = moment_of(story, present)
     ended = end(story, pods[TRAINER])
     short = delete(story, SHORT)
 
@@ -340,5 +359,4 @@ def test_jobs_are_known_after_they_are_deleted(story: Story) -> None:
     (of_job,) = (each for each in story.read("cost", TRAINER, "-n", SPACE)["pods"] if each["gpus"])
     assert (of_job["status"], of_job["seconds"]) == ("finished", trained)
 
-    assert without_times(story.asked("at", during, "top", "node")) == without_times(seen[0])
-    assert without_times(story.asked("at", during, "list", "-n", SPACE)) == without_times(seen[1])
+    assert was(story, during) == present

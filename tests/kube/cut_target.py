@@ -1,7 +1,10 @@
-"""A cluster that ends a run of the installer after one write that had an effect."""
+"""A cluster that ends a run of the installer after some writes that had an effect."""
 
 from __future__ import annotations
 
+from tests.turns import turn
+
+from fairlead.edge.kube.kube_blocking import KubeBlocking
 from fairlead.edge.queries.installation_target import KubeInstallationTarget
 from fairlead.model.actions import Manifest, ObjectRef, PatchObject, object_ref
 from fairlead.model.refusal import Refusal
@@ -11,40 +14,48 @@ class CutOffError(Exception):
     """The run is interrupted here."""
 
 
-class CutTarget(KubeInstallationTarget):
-    """The next write after one that had an effect raises CutOffError.
+TURNS = 3
 
-    So a chain of runs ends, one after the other, in every state that an interruption can leave.
+
+class CutTarget(KubeInstallationTarget):
+    """The next write after those of run `run` that had an effect raises CutOffError.
+
+    A chain of runs (0, 1, …) ends, one after the other, in states that an interruption can leave:
+    in a third of them, the next turns in the others, and with `FAIRLEAD_TURN=all` in each.
     """
 
-    _has_written = False
+    def __init__(self, api: KubeBlocking, run: int) -> None:
+        super().__init__(api)
+        now = turn(TURNS)
+        self._writes = 1 if now is None else TURNS if run else 1 + now
+        self.written = 0
 
     def put(self, manifest: Manifest, *, is_forced: bool = False) -> Manifest:
         self._end()
         found = self.get(object_ref(manifest))
         made = super().put(manifest, is_forced=is_forced)
-        self._has_written = found is None or _version(found) != _version(made)
+        self.written += found is None or _version(found) != _version(made)
         return made
 
     def remove(self, target: ObjectRef, *, is_foreground: bool = False) -> bool:
         self._end()
         found = self.get(target)
-        self._has_written = found is not None and not found["metadata"].get("deletionTimestamp")
+        self.written += found is not None and not found["metadata"].get("deletionTimestamp")
         return super().remove(target, is_foreground=is_foreground)
 
     def change(self, action: PatchObject) -> Refusal | None:
         self._end()
-        self._has_written = True
+        self.written += 1
         return super().change(action)
 
     def open_gate(self, pod: ObjectRef, gate: str) -> Refusal | None:
         self._end()
         refusal = super().open_gate(pod, gate)
-        self._has_written = refusal is None
+        self.written += refusal is None
         return refusal
 
     def _end(self) -> None:
-        if self._has_written:
+        if self.written >= self._writes:
             raise CutOffError
 
 

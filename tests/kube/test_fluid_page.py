@@ -115,7 +115,9 @@ def test_one_click_is_bound_although_the_console_is_killed(
         tab.page.goto(f"{server.url}/datasets?open={SPACE}/Dataset/{SET}")
         expect(row(tab, "PersistentVolumeClaim", CLAIM)).to_contain_text(SET)
         # Fluid's master and workers mount the claim that they cache
-        expect(row(tab, "PersistentVolumeClaim", CLAIM)).to_contain_text(f"{SET}-master-0")
+        expect(row(tab, "PersistentVolumeClaim", CLAIM)).to_contain_text(
+            f"StatefulSet/{SET}-master"
+        )
         expect(tab.at("dataset-cache")).to_contain_text(f"pvc://{CLAIM}")
         check_no_key(line, id)
         tab.at("action-unaccelerate").click()

@@ -17,7 +17,7 @@ import pytest
 import yaml
 from msgspec.structs import replace
 from tests.kube.control_plane import ControlPlane, running_control_plane
-from tests.kube.cut_target import CutOffError, CutTarget
+from tests.kube.cut_target import TURNS, CutOffError, CutTarget
 from tests.kube.kubectl import KubectlError
 from tests.kube.servers import fairlead_answer, run_fairlead
 from tests.waiting import wait_until
@@ -99,9 +99,9 @@ def test_the_same_end_after_every_interruption_and_no_trace_after_the_removal(
     assert f"create Namespace {NODE_SPACE}" in planned
     assert everything(cluster).keys() == before.keys(), "a dry run writes nothing"
 
-    for _ in range(CUTS):
+    for run in range(CUTS):
         with pytest.raises(CutOffError):
-            _run_to_one_write(cluster, WANTED)
+            _run_to_a_write(cluster, WANTED, run)
     fairlead(cluster, "install", "--wait=0")
     wanted = {object_ref(each) for each in WANTED.objects}
     first = installed(cluster)
@@ -143,23 +143,21 @@ def test_the_same_end_after_every_interruption_and_no_trace_after_the_removal(
     assert everything(cluster).keys() == before.keys(), "nothing is left"
 
 
-def _run_to_one_write(cluster: ControlPlane, wanted: Wanted) -> None:
-    """Raises CutOffError unless one write was enough to the end."""
-    installer = Installer(CutTarget(api(cluster.kubeconfig)), str, time.time, time.sleep)
+def _run_to_a_write(cluster: ControlPlane, wanted: Wanted, run: int) -> None:
+    """Raises CutOffError unless the writes of this run were enough to the end."""
+    installer = Installer(CutTarget(api(cluster.kubeconfig), run), str, time.time, time.sleep)
     installer.carry_out(installer.plan(wanted, may_go_back=True))
 
 
 def _change_with_an_end_after_each_write(cluster: ControlPlane, wanted: Wanted) -> None:
-    ends = 0
-    while True:
+    for run in range(40):
         try:
-            _run_to_one_write(cluster, wanted)
+            _run_to_a_write(cluster, wanted, run)
         except CutOffError:
-            ends += 1
-            assert ends < 40
-        else:
-            break
-    assert ends >= 7, "the inventory twice, and each changed object; the last ends none"
+            continue
+        assert run >= 7 // TURNS, "the inventory twice, and each changed object, are written"
+        return
+    pytest.fail("40 runs did not suffice")
 
 
 def _check_an_upgrade_without_a_change(cluster: ControlPlane) -> None:

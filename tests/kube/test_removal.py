@@ -304,15 +304,16 @@ def test_after_each_write_another_run_goes_on_to_the_same_end(cluster: ControlPl
     install(cluster, SMALL)
     _work_of_an_agent(cluster)
     cluster.admin.run("label", "namespace", "team", "fairlead.io/quota=enforced")
-    objects, ends = len(installed_objects(SMALL)), 0
+    objects, runs, written = len(installed_objects(SMALL)), 0, 0
     while keys(cluster) != before or marked(cluster) != marks:
-        interrupted = removal(CutTarget(api(cluster.kubeconfig)))
+        cut = CutTarget(api(cluster.kubeconfig), runs)
+        interrupted = removal(cut)
         with suppress(CutOffError):
             plan = interrupted.plan(with_data=True)
             interrupted.carry_out(plan, is_releasing=False, seconds=60)
-        ends += 1
-        assert ends < 3 * objects, "each write ends one run"
-    assert ends > objects
+        runs, written = runs + 1, written + cut.written
+        assert runs < 3 * objects, "no run comes further"
+    assert written > objects
     with pytest.raises(UserError) as caught:
         removal(target(cluster)).plan(with_data=True)
     assert caught.value.what == (
