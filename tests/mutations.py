@@ -300,7 +300,7 @@ MUTATIONS = (
     Mutation(
         "console: a plan starts although its objects have changed",
         DESK,
-        "{each: _version(obj) for",
+        "{each: content_version(obj) for",
         "{each: plan.seen[each] for",
         DATASETS,
         "seen_are_unchanged",

@@ -41,6 +41,7 @@ from fairlead.model.operations.operation import (
 from fairlead.model.people.rows import UserRole
 from fairlead.model.records.audit import AuditFilter
 from fairlead.model.records.rows import StoreLook
+from fairlead.rules.installation.comparable import content_version
 from fairlead.wire.helm.failures import BAD_VALUES
 
 from .running_console import Page, console
@@ -266,7 +267,9 @@ async def test_a_plan_of_objects_that_changed_since_is_stale(tmp_path: Any) -> N
         send.components.known = structs.replace(send.components.known)
         status, plan = await send("anna", "POST", "/plans", DEPLOY)
         assert status == 201
-        assert send.records.by_id[plan["planId"]].seen == {"Deployment mpi/mpi-operator": "7"}
+        assert send.records.by_id[plan["planId"]].seen == {
+            "Deployment mpi/mpi-operator": content_version(found)
+        }
         status, body = await send("anna", "POST", "/operations", {"planId": plan["planId"]})
         assert (status, body["code"]) == (409, "blocked")
         assert "changed since" in body["error"]

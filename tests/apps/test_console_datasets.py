@@ -41,6 +41,7 @@ from fairlead.model.people.rows import UserRole
 from fairlead.model.pod import Owner, Pod, PodPhase
 from fairlead.model.records.audit import AuditFilter
 from fairlead.model.source import Source, SourceState
+from fairlead.rules.installation.comparable import content_version
 from fairlead.wire.data.fluid import WireDataset, parse_dataset
 from fairlead.wire.operations.document import history_row
 
@@ -341,14 +342,16 @@ async def test_a_plan_starts_while_the_objects_that_it_has_seen_are_unchanged(
     tmp_path: Any,
 ) -> None:
     title = "PersistentVolumeClaim a-ns/raw"
-    plans = [waiting(id, seen={title: "7"}) for id in ("plan1", "plan2")]
+    obj: Any = {"kind": "PersistentVolumeClaim", "metadata": {"uid": "u", "resourceVersion": "7"}}
+    plans = [waiting(id, seen={title: content_version(obj)}) for id in ("plan1", "plan2")]
     async with sent(tmp_path, records=MemoryRecords(*plans), carries_out=True) as send:
-        obj = {"kind": "PersistentVolumeClaim", "metadata": {"resourceVersion": "8"}}
+        obj["spec"] = {"volumeName": "raw"}
         send.objects.objects[title] = obj
         status, body = await send("anna", "POST", "/operations", {"planId": "plan1"})
         assert (status, body["code"]) == (409, "blocked")
         assert f"changed since plan `plan1` was made: {title}" in body["error"]
-        obj["metadata"] = {"resourceVersion": "7"}
+        del obj["spec"]
+        obj["metadata"]["resourceVersion"], obj["status"] = "8", {"phase": "Bound"}
         assert (await send("anna", "POST", "/operations", {"planId": "plan2"}))[0] == 202
 
 

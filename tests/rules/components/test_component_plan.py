@@ -38,6 +38,7 @@ from fairlead.rules.components.component_plan import (
     native_objects,
     prunable,
 )
+from fairlead.rules.installation.comparable import content_version
 from fairlead.wire.components.inventory import render_component_inventory
 
 DEPLOY, UPGRADE, REMOVE = OperationKind.DEPLOY, OperationKind.UPGRADE, OperationKind.REMOVE
@@ -93,7 +94,7 @@ def test_a_change_has_each_field_with_both_values() -> None:
         *("change", "spec.template.spec.containers[0].image"),
         *('"mpi:1"', '"mpi:2"'),
     )
-    assert made.seen["Deployment mpi/mpi-operator"] == "7"
+    assert made.seen["Deployment mpi/mpi-operator"] == content_version(before)
 
 
 def test_an_object_that_does_not_change_is_only_counted() -> None:
@@ -268,4 +269,4 @@ def test_a_release_is_removed_by_helm_and_its_definitions_stay() -> None:
 def test_members_that_were_read_are_among_the_versions_that_the_plan_saw() -> None:
     found = written(GONE)
     made = plan(wanted(REMOVE), facts(before=inventory(GONE), members=(found,)))
-    assert made.seen[object_ref(found).title] == "7"
+    assert made.seen[object_ref(found).title] == content_version(found)

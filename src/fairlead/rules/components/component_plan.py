@@ -32,7 +32,7 @@ from fairlead.model.operations.operation import (
     RemoveStep,
     StepWork,
 )
-from fairlead.rules.installation.comparable import changed_fields
+from fairlead.rules.installation.comparable import changed_fields, content_version
 from fairlead.rules.installation.order import in_any_order, in_any_removal_order
 
 DEFINITION: Final = "CustomResourceDefinition"
@@ -316,13 +316,8 @@ def _workloads(objects: Iterable[Manifest]) -> tuple[ObjectRef, ...]:
 
 
 def _seen(facts: PlanFacts) -> dict[str, str]:
-    found = {object_ref(each.manifest).title: version_of(each.found) for each in facts.tried}
-    return {**found, **{object_ref(each).title: version_of(each) for each in facts.members}}
-
-
-def version_of(found: Any) -> str:
-    """The resource version; "" = the object does not exist, or could not be read."""
-    return str(found["metadata"].get("resourceVersion") or "") if isinstance(found, dict) else ""
+    found = {object_ref(each.manifest).title: content_version(each.found) for each in facts.tried}
+    return {**found, **{object_ref(each).title: content_version(each) for each in facts.members}}
 
 
 def _inventory(manifest: Manifest) -> ApplyStep:

@@ -24,8 +24,8 @@ from fairlead.rules.components.component_plan import (
     changed_objects,
     object_changes,
     title_of,
-    version_of,
 )
+from fairlead.rules.installation.comparable import content_version
 from fairlead.rules.installation.order import (
     DATA_KINDS,
     NAMESPACE,
@@ -46,8 +46,8 @@ def part_plan(planned: PlannedInstallation) -> ComponentPlan:
     removed = tuple(object_ref(each) for each in planned.removed)
     changes += [ObjectChange("delete", each) for each in removed]
     steps = [*_steps(planned, removed)]
-    seen = {object_ref(each.manifest).title: version_of(each.found) for each in planned.tried}
-    seen |= {object_ref(each).title: version_of(each) for each in planned.removed}
+    seen = {object_ref(each.manifest).title: content_version(each.found) for each in planned.tried}
+    seen |= {object_ref(each).title: content_version(each) for each in planned.removed}
     return ComponentPlan(tuple(changes), same, tuple(steps), seen=seen)
 
 

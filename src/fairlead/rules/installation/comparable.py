@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import blake2b
 from typing import Any, Final
+
+import msgspec
 
 from fairlead.model.actions import Manifest
 
@@ -15,11 +18,38 @@ _SERVERS_OWN: Final = (
     "creationTimestamp",
 )
 
+_REVISION: Final = "deployment.kubernetes.io/revision"
+"""An annotation that the controller of Deployments writes, also when nobody changes one."""
+
 
 def comparable(obj: Any) -> Manifest:
     """The object without what the API server writes on its own."""
     meta = {name: each for name, each in obj["metadata"].items() if name not in _SERVERS_OWN}
     return {**{name: each for name, each in obj.items() if name != "status"}, "metadata": meta}
+
+
+def content_version(obj: Any) -> str:
+    """Another one as soon as a writer changes the object, or it is made anew; "" = it is absent, or
+    could not be read. A status that moves is no change, nor is the revision of a Deployment.
+
+    >>> found = {"metadata": {"uid": "1", "resourceVersion": "7"}, "spec": {"replicas": 1}}
+    >>> moved = {**found, "metadata": {"uid": "1", "resourceVersion": "8"}, "status": {"ready": 1}}
+    >>> content_version(moved) == content_version(found)
+    True
+    >>> content_version({**found, "spec": {"replicas": 2}}) == content_version(found)
+    False
+    """
+    if not isinstance(obj, dict):
+        return ""
+    kept = comparable(obj)
+    for name in ("apiVersion", "kind"):  # items of a list have none
+        kept.pop(name, None)
+    annotations = kept["metadata"].get("annotations") or {}
+    kept["metadata"]["annotations"] = {
+        name: each for name, each in annotations.items() if name != _REVISION
+    }
+    text = msgspec.json.encode((obj["metadata"].get("uid"), kept), order="deterministic")
+    return blake2b(text, digest_size=8).hexdigest()
 
 
 def differing_fields(found: Manifest, wanted: Manifest) -> list[str]:

@@ -14,7 +14,7 @@ from fairlead.console.http.answers import Refused
 from fairlead.console.http.data.record_changes import Change, write_change
 from fairlead.console.pages.data.operation_ids import is_id
 from fairlead.errors import NotFound
-from fairlead.model.actions import Manifest, ObjectRef, object_ref
+from fairlead.model.actions import ObjectRef, object_ref
 from fairlead.model.operations.operation import (
     ApplyStep,
     CreateStep,
@@ -26,6 +26,7 @@ from fairlead.model.operations.operation import (
     lock_of,
 )
 from fairlead.ports import OperationCluster, OperationRecords
+from fairlead.rules.installation.comparable import content_version
 from fairlead.rules.operations.progress import begun, predecessor_of
 
 READ_SECONDS: Final = 1.0
@@ -120,7 +121,7 @@ class OperationDesk:
         for at in range(0, len(titles), READS_AT_ONCE):
             some = titles[at : at + READS_AT_ONCE]
             objects = await asyncio.gather(*(self._cluster.get(targets[each]) for each in some))
-            found |= {each: _version(obj) for each, obj in zip(some, objects, strict=True)}
+            found |= {each: content_version(obj) for each, obj in zip(some, objects, strict=True)}
         return found
 
     async def record(self, plan: Operation, targets: Mapping[str, ObjectRef]) -> Operation:
@@ -193,10 +194,6 @@ def seen_targets(plan: Operation) -> dict[str, ObjectRef]:
         if kind == _CLAIM and name:
             targets[title] = ObjectRef("v1", _CLAIM, name, namespace)
     return {title: targets[title] for title in plan.seen if title in targets}
-
-
-def _version(found: Manifest | None) -> str:
-    return "" if found is None else str(found["metadata"].get("resourceVersion", ""))
 
 
 def is_seen(operation: Operation, by: str) -> bool:
