@@ -19,7 +19,7 @@ _SERVERS_OWN: Final = (
 )
 
 _REVISION: Final = "deployment.kubernetes.io/revision"
-"""An annotation that the controller of Deployments writes, also when nobody changes one."""
+"""An annotation that the controller of Deployments writes, although no user changed one."""
 
 
 def comparable(obj: Any) -> Manifest:
