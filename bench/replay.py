@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import math
 import random
 import sys
@@ -16,7 +15,6 @@ from fairlead.model.quota.tree import QuotaNode, QuotaTree
 from fairlead.model.usage.ledger import GPU
 from fairlead.rules.usage.replay.history import NodeSpan, PastPod, ReplayInput, TreeSpan
 from fairlead.rules.usage.replay.simulation import Replay
-from fairlead.run.programs import UNTIL_CYCLES_ARE_SOUGHT
 
 NODES = 60
 LEAVES = 20
@@ -37,7 +35,6 @@ def measure_quota_replay() -> None:
     parser.add_argument("--days", type=float, default=30.0)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
-    gc.set_threshold(UNTIL_CYCLES_ARE_SOUGHT)  # as in the console, where replays run
     history = month(args.pods, args.days, random.Random(args.seed))
     replay = Replay(history)
     began = shown = time.perf_counter()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import resource
 import statistics
 import time
@@ -20,7 +19,6 @@ from fairlead.model.pod import Container, Pod, PodPhase
 from fairlead.model.usage.actions import ClaimLedger, UsageAction, WriteLedger
 from fairlead.model.usage.ledger import DAY, LedgerClaim
 from fairlead.rules.usage.recording.recorder import UsageRecorder
-from fairlead.run.programs import UNTIL_CYCLES_ARE_SOUGHT
 from fairlead.wire.usage.states import state_body
 
 GPUS = 8
@@ -95,7 +93,6 @@ def measure_usage_recorder() -> None:
     parser.add_argument("--pods", type=int, default=50_000)
     parser.add_argument("--minutes", type=int, default=65, help="quiet time")
     chosen = parser.parse_args()
-    gc.set_threshold(UNTIL_CYCLES_ARE_SOUGHT)  # as in its own process
     count, minutes = chosen.pods, chosen.minutes
     recorder = UsageRecorder(
         (), (), state_body, AllJobMarks(), lambda at: (at - at % DAY, at + DAY)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import NoReturn
 
-UNTIL_CYCLES_ARE_SOUGHT = 100_000
+_UNTIL_CYCLES_ARE_SOUGHT = 100_000
 """New objects before the garbage collector runs.
 
 Python's 700 cause a dozen useless runs while modules load.
@@ -55,7 +55,7 @@ def run_dcgm_exporter() -> NoReturn:
 
 
 def _run_shortly(program: str) -> NoReturn:
-    gc.set_threshold(UNTIL_CYCLES_ARE_SOUGHT)
+    gc.set_threshold(_UNTIL_CYCLES_ARE_SOUGHT)
     status = _run(program)
     for stream in (sys.stdout, sys.stderr):
         try:
