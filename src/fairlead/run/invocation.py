@@ -111,4 +111,9 @@ def free_or_named(asked: Invocation) -> socket.socket:
 
 def lease_identity(args: argparse.Namespace) -> str:
     """The name under which this process holds a Lease."""
-    return args.identity or f"{socket.gethostname()}_{secrets.token_hex(4)}"
+    return args.identity or process_identity()
+
+
+def process_identity() -> str:
+    """A name that no other process has."""
+    return f"{socket.gethostname()}_{secrets.token_hex(4)}"

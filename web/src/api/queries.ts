@@ -220,9 +220,9 @@ export function useNode(name: string | null) {
   });
 }
 
-type Job = readonly [namespace: string, type: string, name: string];
-/** `uid`: of an earlier job of this name. */
-type KeptJob = readonly [...Job, uid?: string];
+export type Job = readonly [namespace: string, type: string, name: string];
+/** `uid`: of an earlier job of this name, from the ledger. */
+export type KeptJob = readonly [...Job, uid?: string];
 
 const jobPath = ([namespace, type, name]: KeptJob): string => `/jobs/${[namespace, type, name].map(segment).join("/")}`;
 const uidOf = ([, , , uid]: KeptJob): URLSearchParams | undefined => (uid === undefined ? undefined : new URLSearchParams({ uid }));

@@ -25,7 +25,7 @@ from fairlead.model.actions import Manifest
 from fairlead.model.installation import INSTALLATION_LABEL, SYSTEM_PART
 from fairlead.model.operations.operation import Operation
 from fairlead.wire.kube.forms import JsonForm
-from fairlead.wire.kube.objects import WireMeta
+from fairlead.wire.kube.objects import WireNamed
 from fairlead.wire.names import LABEL_OPERATION
 from fairlead.wire.operations.record import (
     STATE_KEY,
@@ -42,12 +42,8 @@ _READ_SINGLY: Final = 8
 _log = logging.getLogger(__name__)
 
 
-class _Named(Struct):
-    metadata: WireMeta
-
-
 class _Names(Struct):
-    items: list[_Named]
+    items: list[WireNamed]
 
 
 class KubeOperationRecords:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from fairlead.edge.kube.api_discovery import Discovery
 from fairlead.edge.kube.api_failure import ForbiddenByServer, NotServed
@@ -60,7 +60,7 @@ from fairlead.wire.kube.forms import JsonForm
 from fairlead.wire.kube.objects import (
     EVENT_FORM,
     NODE_FORM,
-    WireMeta,
+    WireNamed,
     parse_labels,
     parse_owners,
 )
@@ -81,12 +81,8 @@ _RUNTIMES: Final = tuple(Resource(*each[:3], kind=each[3]) for each in RUNTIMES)
 _LONGEST_CHAIN: Final = 5
 
 
-class _Named(Struct):
-    metadata: WireMeta
-
-
 def _names_form() -> JsonForm[str]:
-    return JsonForm(_Named, lambda wire: wire.metadata.name or "")
+    return JsonForm(WireNamed, lambda wire: wire.metadata.name or "")
 
 
 class DataQuery:
@@ -234,7 +230,7 @@ class DataQuery:
     def has_secret(self, namespace: str, name: str) -> bool | None:
         """See `cli.context.ClusterData`."""
         try:
-            self._api.get_metadata(SECRETS, name, namespace, type=_Named)
+            self._api.get_metadata(SECRETS, name, namespace, type=WireNamed)
         except NotServed:
             return False
         except ForbiddenByServer:
@@ -271,7 +267,7 @@ class DataQuery:
             if resource is None or (resource.group, resource.kind) in jobs:
                 break
             try:
-                found: _Named = self._api.get(resource, owner.name, namespace, type=_Named)
+                found: WireNamed = self._api.get(resource, owner.name, namespace, type=WireNamed)
             except (ForbiddenByServer, NotServed):
                 break
             above = controller_of(parse_owners(found.metadata.owner_references))
@@ -292,7 +288,7 @@ class DataQuery:
     def _fluid_volume(self, name: str) -> ObjectRef | None:
         """The volume, if it exists and Fluid made it."""
         try:
-            found: _Named = self._api.get(_VOLUMES, name, None, type=_Named)
+            found: WireNamed = self._api.get(_VOLUMES, name, None, type=WireNamed)
         except NotServed:
             return None
         if not is_fluids_volume(found.metadata):
@@ -320,7 +316,7 @@ class DataQuery:
 
     def _has(self, resource: Resource, name: str, namespace: str | None) -> bool:
         try:
-            self._api.get(resource, name, namespace, type=_Named)
+            self._api.get(resource, name, namespace, type=WireNamed)
         except NotServed:
             return False
         return True
@@ -334,7 +330,7 @@ class DataQuery:
         return True if any(found) else None if None in found else False
 
     def _labels(self, namespace: str) -> Mapping[str, str]:
-        found = self._api.get(NAMESPACES, namespace, type=_Named)
+        found = self._api.get(NAMESPACES, namespace, type=WireNamed)
         return parse_labels(found.metadata.labels)
 
     def _rows(self, readers: Any, namespace: str, sources: dict[str, Source]) -> list[list[Any]]:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import secrets
-import socket
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
@@ -35,6 +33,7 @@ from fairlead.model.operations.operation import (
 )
 from fairlead.ports import LeaseApi, LeaseRecord
 from fairlead.rules.operations.progress import superseded
+from fairlead.run.invocation import process_identity
 from fairlead.wire.operations.record import lease_name
 
 _SAME_COMMAND: Final = "run the same command again"
@@ -145,8 +144,7 @@ class _Holding:
         self._renewing: asyncio.Task[None] | None = None
         self._is_without = False
         self._lease = _RefusableLease(records.lease(INSTALLATION))
-        identity = f"{socket.gethostname()}_{secrets.token_hex(4)}"
-        self._leader = Leader(self._lease, identity, times=times)
+        self._leader = Leader(self._lease, process_identity(), times=times)
 
     def check(self) -> None:
         if not self._is_without and not self._leader.is_held:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-import socket
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
@@ -28,6 +27,7 @@ from fairlead.errors import ChangedMeanwhile, FairleadError, Forbidden, NotFound
 from fairlead.model.operations.operation import Operation, OperationState
 from fairlead.ports import Helm, LeaseRecord, OperationRecords
 from fairlead.rules.operations.progress import begun, cancelled, predecessor_of
+from fairlead.run.invocation import process_identity
 
 Answer = TypeVar("Answer")
 Report = Callable[[Operation], object]
@@ -141,7 +141,7 @@ class CommandOperations:
             records,
             KubeOperationCluster(api),
             self._helm,
-            f"{socket.gethostname()}_{secrets.token_hex(4)}",
+            process_identity(),
             now=self.now,
             report=report,
             leaves_waits=leaves_waits,

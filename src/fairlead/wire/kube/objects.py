@@ -65,6 +65,12 @@ class WireMeta(Struct, gc=False, rename="camel"):
     owner_references: list[WireOwner] | None = None
 
 
+class WireNamed(Struct):
+    """Any object, of which only metadata are read."""
+
+    metadata: WireMeta
+
+
 class WireResources(Struct, gc=False):
     requests: dict[str, str | int | float] | None = None
     limits: dict[str, str | int | float] | None = None

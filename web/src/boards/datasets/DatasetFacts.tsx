@@ -1,6 +1,6 @@
 // One data set, or one claim: what it mounts, what caches it, which jobs use it, and what an administrator may do.
 import { Button } from "antd";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { useDataset } from "../../api/queries";
 import type { DataSetDetail, DataSetRow } from "../../api/types";
 import { count, percent, UNKNOWN } from "../../format/format";
@@ -10,6 +10,7 @@ import { Ago } from "../../parts/Ago";
 import { Answered, Bones } from "../../parts/States";
 import { Status } from "../../parts/Status";
 import { Link } from "../../router/Link";
+import { jobPage } from "../jobs/columns";
 import { AccelerateForm } from "./AccelerateForm";
 import { acceleratedWord, bytes, isDataSet, phaseSuffix } from "./columns";
 import { EndForm } from "./EndForm";
@@ -171,41 +172,40 @@ function CacheFacts({ row, detail, cache }: { row: DataSetRow; detail: DataSetDe
   );
 }
 
-/** Lines of the server, or nothing: an empty list is left out unless it has a sentence for it. */
 function Users({ users }: { users: DataSetDetail["users"] }) {
   const { t } = useWords();
+  const lines = users.map((user) => ({ key: `${user.kind}/${user.name}`, line: <UserLine user={user} /> }));
+  return <Lines title={t("datasets.users")} none={t("datasets.noUsers")} lines={lines} testId="dataset-users" />;
+}
+
+function UserLine({ user: { namespace, kind, name, job, pods } }: { user: DataSetDetail["users"][number] }) {
+  const placed = shown(pods.map((pod) => (pod.node ? `${pod.name} @ ${pod.node}` : pod.name)).join(", "));
+  if (kind === "Pod") return placed;
+  const title = shown(`${kind}/${name}`);
+  const [type] = job.split("/");
   return (
-    <section className="section" data-testid="dataset-users">
-      <h2>{t("datasets.users")}</h2>
-      {users.length === 0 ? (
-        <p className="dim">{t("datasets.noUsers")}</p>
-      ) : (
-        <ul className="plain" lang="en">
-          {users.map((user) => (
-            <li key={`${user.kind}/${user.name}`}>
-              {user.job ? <Link to={`/jobs/${[user.namespace, ...user.job.split("/")].map(encodeURIComponent).join("/")}`}>{shown(`${user.kind}/${user.name}`)}</Link> : shown(user.kind === "Pod" ? placed(user.pods) : `${user.kind}/${user.name}`)}
-              {user.kind !== "Pod" && `: ${shown(placed(user.pods))}`}
-            </li>
-          ))}
-        </ul>
-      )}
-    </section>
+    <>
+      {type ? <Link to={jobPage([namespace, type, name])}>{title}</Link> : title}: {placed}
+    </>
   );
 }
 
-const placed = (pods: DataSetDetail["users"][number]["pods"]): string => pods.map(({ name, node }) => (node ? `${name} @ ${node}` : name)).join(", ");
+/** Lines of the server, or nothing: an empty list is left out unless it has a sentence for it. */
+function Listed({ rows, ...list }: { title: string; rows: readonly string[]; none?: string; testId: string }) {
+  return <Lines {...list} lines={rows.map((row) => ({ key: row, line: shown(row) }))} />;
+}
 
-function Listed({ title, rows, none, testId }: { title: string; rows: readonly string[]; none?: string; testId: string }) {
-  if (rows.length === 0 && none === undefined) return null;
+function Lines({ title, lines, none, testId }: { title: string; lines: readonly { key: string; line: ReactNode }[]; none?: string; testId: string }) {
+  if (lines.length === 0 && none === undefined) return null;
   return (
     <section className="section" data-testid={testId}>
       <h2>{title}</h2>
-      {rows.length === 0 ? (
+      {lines.length === 0 ? (
         <p className="dim">{none}</p>
       ) : (
         <ul className="plain" lang="en">
-          {rows.map((row) => (
-            <li key={row}>{shown(row)}</li>
+          {lines.map(({ key, line }) => (
+            <li key={key}>{line}</li>
           ))}
         </ul>
       )}

@@ -1,6 +1,6 @@
 // The Training jobs board: filters of document 000, one list of live and finished jobs, three charts of running instances.
 import { useMemo } from "react";
-import { useJob, useJobs } from "../../api/queries";
+import { type Job, type KeptJob, useJob, useJobs } from "../../api/queries";
 import { ChartPageProvider } from "../../charts/page";
 import { Command } from "../../parts/Copy";
 import { FIRST_JOB } from "../../commands/commands";
@@ -27,9 +27,8 @@ const FILTERS = ["job_namespace", "job_type", "job_name", "job_status", "user", 
 const ASKED = [...FILTERS, "deleted", "sort", "at"] as const;
 const STATUSES = ["Running", "Pending", "Succeeded", "Failed"] as const;
 
-export type JobId = readonly [namespace: string, type: string, name: string];
-/** `uid`: of an earlier job of this name, from the ledger. */
-export type KeptJobId = readonly [...JobId, uid?: string];
+export type JobId = Job;
+export type KeptJobId = KeptJob;
 
 export function jobId(text: string | null): JobId | null {
   const parts = text?.split("/") ?? [];

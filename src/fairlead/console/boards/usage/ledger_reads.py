@@ -62,8 +62,7 @@ class Table(Struct, frozen=True):
             )
             for row in self.rows
         ]
-        facets = {name: choices(getattr(row, name) for row in self.rows) for name in self.filters}
-        return RowSet(self.row_type, entries, facets, ties="")
+        return RowSet(self.row_type, entries, self._facets(), ties="")
 
     def as_list(self, form: type[Form]) -> Form:
         """All rows in one list, for a command."""
@@ -74,11 +73,14 @@ class Table(Struct, frozen=True):
             page=1,
             size=max(1, len(self.rows)),
             sentence=self.sentence,
-            facets=dict(self.row_set.facets),
+            facets=self._facets(),
             items=list(self.rows),
             **self.more,
         )
         return found
+
+    def _facets(self) -> dict[str, list[str]]:
+        return {name: choices(getattr(row, name) for row in self.rows) for name in self.filters}
 
 
 def _text(row: Any) -> str:
