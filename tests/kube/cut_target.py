@@ -17,6 +17,11 @@ class CutOffError(Exception):
 TURNS = 3
 
 
+def most_writes() -> int:
+    """Of one run, but for the first one of a chain."""
+    return 1 if turn(TURNS) is None else TURNS
+
+
 class CutTarget(KubeInstallationTarget):
     """The next write after those of run `run` that had an effect raises CutOffError.
 
@@ -26,36 +31,35 @@ class CutTarget(KubeInstallationTarget):
 
     def __init__(self, api: KubeBlocking, run: int) -> None:
         super().__init__(api)
-        now = turn(TURNS)
-        self._writes = 1 if now is None else TURNS if run else 1 + now
-        self.written = 0
+        self._writes = most_writes() if run else 1 + (turn(TURNS) or 0)
+        self.effects = 0
 
     def put(self, manifest: Manifest, *, is_forced: bool = False) -> Manifest:
         self._end()
         found = self.get(object_ref(manifest))
         made = super().put(manifest, is_forced=is_forced)
-        self.written += found is None or _version(found) != _version(made)
+        self.effects += found is None or _version(found) != _version(made)
         return made
 
     def remove(self, target: ObjectRef, *, is_foreground: bool = False) -> bool:
         self._end()
         found = self.get(target)
-        self.written += found is not None and not found["metadata"].get("deletionTimestamp")
+        self.effects += found is not None and not found["metadata"].get("deletionTimestamp")
         return super().remove(target, is_foreground=is_foreground)
 
     def change(self, action: PatchObject) -> Refusal | None:
         self._end()
-        self.written += 1
+        self.effects += 1
         return super().change(action)
 
     def open_gate(self, pod: ObjectRef, gate: str) -> Refusal | None:
         self._end()
         refusal = super().open_gate(pod, gate)
-        self.written += refusal is None
+        self.effects += refusal is None
         return refusal
 
     def _end(self) -> None:
-        if self.written >= self._writes:
+        if self.effects >= self._writes:
             raise CutOffError
 
 

@@ -17,7 +17,7 @@ import pytest
 import yaml
 from msgspec.structs import replace
 from tests.kube.control_plane import ControlPlane, running_control_plane
-from tests.kube.cut_target import TURNS, CutOffError, CutTarget
+from tests.kube.cut_target import CutOffError, CutTarget, most_writes
 from tests.kube.kubectl import KubectlError
 from tests.kube.servers import fairlead_answer, run_fairlead
 from tests.waiting import wait_until
@@ -155,7 +155,9 @@ def _change_with_an_end_after_each_write(cluster: ControlPlane, wanted: Wanted) 
             _run_to_a_write(cluster, wanted, run)
         except CutOffError:
             continue
-        assert run >= 7 // TURNS, "the inventory twice, and each changed object, are written"
+        assert run >= 7 // most_writes(), (
+            "the inventory twice, and each changed object, are written"
+        )
         return
     pytest.fail("40 runs did not suffice")
 

@@ -311,7 +311,7 @@ def test_after_each_write_another_run_goes_on_to_the_same_end(cluster: ControlPl
         with suppress(CutOffError):
             plan = interrupted.plan(with_data=True)
             interrupted.carry_out(plan, is_releasing=False, seconds=60)
-        runs, written = runs + 1, written + cut.written
+        runs, written = runs + 1, written + cut.effects
         assert runs < 3 * objects, "no run comes further"
     assert written > objects
     with pytest.raises(UserError) as caught:
