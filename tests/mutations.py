@@ -505,6 +505,21 @@ MUTATIONS = (
         "simulated and lease_another",
     ),
     Mutation(
+        "installation: a removal does not check its Lease",
+        "src/fairlead/apps/installation/removal.py",
+        "        self._check_lease()\n        is_gone",
+        "        is_gone",
+        "tests/apps/test_removal_order.py",
+    ),
+    Mutation(
+        "operations: one that a command replaced begins again",
+        "src/fairlead/rules/operations/progress.py",
+        "is not OperationState.CANCELLED or not operation.message",
+        "is not None",
+        "tests/apps/test_console_datasets.py",
+        "replaced",
+    ),
+    Mutation(
         "operations: a dead process counts as one that lives",
         "src/fairlead/apps/leader.py",
         "is_other and record.holder == self._seen[0]",

@@ -4,9 +4,11 @@ records every write in order, and refuses what the test asks it to refuse.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from fairlead.errors import UserError
 from fairlead.model.actions import Manifest, ObjectRef, PatchObject, object_ref
 from fairlead.model.installation import SYSTEM_NAMESPACE
 from fairlead.model.refusal import Refusal
@@ -133,6 +135,42 @@ class MemoryTarget:
         if refusal is None:
             self.gated.remove(pod)
         return refusal
+
+
+class KeptLease:
+    """`ports.WorkLease` in memory. `checked_at`: how many writes the cluster had at each check.
+    `lost_after`: with this many writes the Lease is lost. `taken`: is called when it is taken.
+    """
+
+    def __init__(
+        self,
+        cluster: MemoryTarget,
+        lost_after: int | None = None,
+        taken: Callable[[], object] = lambda: None,
+    ) -> None:
+        self.checked_at: list[int] = []
+        self._cluster = cluster
+        self._lost_after = lost_after
+        self._taken = taken
+
+    @property
+    def target(self) -> ObjectRef:
+        return ObjectRef("coordination.k8s.io/v1", "Lease", "operation", SYSTEM_NAMESPACE)
+
+    @contextmanager
+    def hold(self) -> Iterator[Callable[[], None]]:
+        self._taken()
+        yield self._check
+
+    def _check(self) -> None:
+        count = written_count(self._cluster)
+        self.checked_at.append(count)
+        if count == self._lost_after:
+            raise UserError("the Lease of the installation was lost: another holds the lease")
+
+
+def written_count(cluster: MemoryTarget) -> int:
+    return len(cluster.writes) + len(cluster.changes)
 
 
 def _merged(found: dict[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:

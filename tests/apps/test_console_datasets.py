@@ -42,6 +42,7 @@ from fairlead.model.pod import Owner, Pod, PodPhase
 from fairlead.model.records.audit import AuditFilter
 from fairlead.model.source import Source, SourceState
 from fairlead.rules.installation.comparable import content_version
+from fairlead.rules.operations.progress import superseded
 from fairlead.wire.data.fluid import WireDataset, parse_dataset
 from fairlead.wire.operations.document import history_row
 
@@ -482,6 +483,19 @@ async def test_an_operation_is_cancelled_and_carried_out_again(tmp_path: Any) ->
             ("operations.delete", "refused", "Operation op1"),
             ("operations.update", "ok", "Operation op1"),
         ]
+
+
+async def test_an_operation_that_a_command_replaced_is_not_carried_out_again(tmp_path: Any) -> None:
+    """Its plan is older than what the command has written."""
+    message = "`fairlead upgrade` went on in its place"
+    replaced = superseded(waiting("op1", state=OperationState.RUNNING), EPOCH, message)
+    async with sent(tmp_path, records=MemoryRecords(replaced)) as send:
+        _, shown = await send("anna", "GET", "/operations/op1")
+        assert (shown["canRetry"], shown["row"]["message"]) == (False, message)
+        status, fault = await send("anna", "POST", "/operations/op1/retry", {})
+        assert (status, fault["error"]) == (409, f"operation `op1` was cancelled: {message}")
+        assert fault["hint"] == "its plan is older than what is there now; make a new one"
+        assert send.records.by_id["op1"].state is OperationState.CANCELLED
 
 
 @pytest.mark.parametrize("id", ["../x", "%2e%2e", "A", "a" * 50, "no-such"])

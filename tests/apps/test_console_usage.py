@@ -112,7 +112,7 @@ async def test_a_researcher_enters_no_price() -> None:
 @pytest.mark.parametrize(
     ("change", "field", "words"),
     [
-        ({"nodeHour": "-1"}, "nodeHour", "the price -1.000000 is negative"),
+        ({"nodeHour": "-1.50"}, "nodeHour", "the price -1.50 is negative"),
         ({"nodeHour": "1e3"}, "nodeHour", "`1e3` is no amount of money"),
         ({"currency": "USD"}, "currency", "the prices are in EUR, and this one is in USD"),
         ({"currency": "euro"}, "currency", "`euro` is no currency"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
@@ -69,10 +69,22 @@ def waiting(id: str) -> Operation:
 
 
 def runner_of(
-    name: str, records: MemoryRecords, objects: MemoryObjects, *, leaves_waits: bool = False
+    name: str,
+    records: MemoryRecords,
+    objects: MemoryObjects,
+    *,
+    leaves_waits: bool = False,
+    say: Callable[[str], object] = str,
 ) -> OperationRunner:
     return OperationRunner(
-        records, objects, None, name, now=lambda: EPOCH, times=BRIEF, leaves_waits=leaves_waits
+        records,
+        objects,
+        None,
+        name,
+        now=lambda: EPOCH,
+        times=BRIEF,
+        leaves_waits=leaves_waits,
+        say=say,
     )
 
 
@@ -139,13 +151,20 @@ async def test_who_resumes_beside_a_living_process_is_refused_when_it_renews_its
         assert records.by_id["one"].holder == "b"
 
 
-async def test_who_resumes_after_a_dead_process_waits_for_the_end_of_its_lease() -> None:
+async def test_who_resumes_after_a_dead_process_waits_for_the_end_of_its_lease(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """And says so once."""
     records, objects = MemoryRecords(waiting("one")), MemoryObjects()
     subject = "dataset/a-ns/raw"
     records.leases[subject] = LeaseRecord("dead", BRIEF.length, "then", "", 1, "1")
     objects.objects[CLAIM.title] = BOUND
-    done = await runner_of("c", records, objects).resume("one", patience=3600.0)
+    lines: list[str] = []
+    done = await runner_of("c", records, objects, say=lines.append).resume("one", patience=3600.0)
     assert done.state is OperationState.SUCCEEDED
+    seconds = BRIEF.length
+    (line,) = [*lines, *caplog.messages]
+    assert line == f"waits for `dead`; if it does not live, its Lease ends after {seconds} s"
 
 
 async def test_a_runner_that_leaves_waits_frees_holder_and_lease_for_another_process() -> None:

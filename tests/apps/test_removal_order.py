@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.apps.memory_target import MemoryTarget, Time, release_record
+from tests.apps.memory_target import KeptLease, MemoryTarget, Time, release_record, written_count
 
 from fairlead.apps.installation.removal import Removable, Removal
 from fairlead.errors import UserError
@@ -19,10 +19,12 @@ from fairlead.wire.installation.inventory import COMPLETE, Inventory, render_inv
 from fairlead.wire.quota.tree_definition import quota_tree_definition
 
 
-def removal(cluster: MemoryTarget, lines: list[str] | None = None) -> Removal:
+def removal(
+    cluster: MemoryTarget, lines: list[str] | None = None, lease: KeptLease | None = None
+) -> Removal:
     time = Time()
     report = str if lines is None else lines.append
-    return Removal(cluster, report, time.now, time.sleep)
+    return Removal(cluster, report, time.now, time.sleep, lease)
 
 
 # --- beside a Helm release ------------------------------------------------------------------------
@@ -250,6 +252,51 @@ def test_an_upgrade_without_a_part_ends_its_limits_last() -> None:
     last = [each for each in left if each in LIMITS]
     assert len(last) == 6
     assert left[-6:] == last
+
+
+# --- the Lease of operations ----------------------------------------------------------------------
+
+
+def used() -> MemoryTarget:
+    """With every kind of write: removals, patches, gates that open, rights that end."""
+    cluster = installed()
+    cluster.gated = [ObjectRef("v1", "Pod", "p", "team")]
+    marked = {"name": "team", "labels": {"fairlead.io/quota": "enforced"}}
+    cluster.keep({"apiVersion": "v1", "kind": "Namespace", "metadata": marked})
+    for each in (*MADE, user("bob", HELD)):
+        cluster.keep(each)
+    return cluster
+
+
+def test_the_lease_is_checked_before_each_write() -> None:
+    cluster = used()
+    lease = KeptLease(cluster)
+    run = removal(cluster, lease=lease)
+    run.carry_out(run.plan(with_data=True), is_releasing=True, seconds=5)
+    assert cluster.gated == [] and len(cluster.changes) >= 3
+    assert set(lease.checked_at) >= set(range(written_count(cluster)))
+
+
+def test_a_removal_without_its_lease_stops() -> None:
+    cluster = used()
+    run = removal(cluster, lease=KeptLease(cluster, lost_after=7))
+    with pytest.raises(UserError) as stopped:
+        run.carry_out(run.plan(with_data=True), is_releasing=True, seconds=5)
+    assert stopped.value.what.startswith("the Lease of the installation was lost: ")
+    assert written_count(cluster) == 7
+
+
+def test_nothing_is_removed_where_another_program_changed_the_installation_meanwhile() -> None:
+    cluster = used()
+    refs = tuple(map(object_ref, installed_objects(Installation(parts=Parts(quota=False)))))
+    other = render_inventory(Inventory("0.1.0", COMPLETE, "parts: {quota: false}", refs))
+    run = removal(cluster, lease=KeptLease(cluster, taken=lambda: cluster.keep(other)))
+    with pytest.raises(UserError) as refused:
+        run.carry_out(run.plan(with_data=True), is_releasing=True, seconds=5)
+    assert refused.value.what == (
+        "another program changed the installation after this command had looked"
+    )
+    assert written_count(cluster) == 0
 
 
 # --- what the API server goes on refusing ---------------------------------------------------------

@@ -151,9 +151,12 @@ def test_a_command_goes_on_where_a_console_was_killed(api: ApiClient) -> None:
         assert waits.startswith("waits for `dead console`")
         assert ended == f"operation `{id}` is ended: this command goes on in its place"
         assert (await line.found(id)).state is OperationState.CANCELLED
-        resumed = asyncio.ensure_future(line.console().resume(id))
-        await line.bench.cluster.create(line.bench.config_map("later"))
-        assert (await resumed).state is OperationState.SUCCEEDED
+        with pytest.raises(UserError) as refused:  # its plan would undo what the command wrote
+            await line.console().resume(id)
+        assert refused.value.what == (
+            f"operation `{id}` was cancelled: `fairlead upgrade` went on in its place"
+        )
+        assert (await line.found(id)).state is OperationState.CANCELLED
 
     on_line(api, work)
 

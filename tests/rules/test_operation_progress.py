@@ -30,12 +30,14 @@ from fairlead.rules.operations.progress import (
     onward,
     planned,
     records_to_remove,
+    refuse_again,
     refuse_start,
     resumed,
     step_begun,
     step_ended,
     step_in_hand,
     step_noted,
+    superseded,
 )
 
 DATA_SET = ObjectRef("data.fluid.io/v1alpha1", "Dataset", "a", "team")
@@ -141,6 +143,16 @@ def test_a_cancelled_operation_is_not_cancelled_any_more_when_it_is_resumed() ->
     done, _ = played(operation)
     assert done.state is OperationState.CANCELLED
     assert played(resumed(done, 300.0))[0].state is OperationState.SUCCEEDED
+
+
+def test_an_operation_that_other_work_replaced_does_not_begin_again() -> None:
+    replaced = superseded(begun(plan(CREATE), "me", 200.0), 201.0, "`fairlead upgrade` went on")
+    refusal = refuse_again(replaced)
+    assert refusal is not None
+    assert refusal.reason == "operation `abc` was cancelled: `fairlead upgrade` went on"
+    by_a_person, _ = played(cancelled(begun(plan(CREATE, undo=(UNDO,)), "me", 200.0), 201.0))
+    failed, _ = played(plan(CREATE), "refused")
+    assert [refuse_again(each) for each in (by_a_person, failed)] == [None, None]
 
 
 def test_a_running_operation_stays_as_it_is_when_it_is_resumed() -> None:

@@ -225,9 +225,12 @@ class Leader:
         await self._api.put_lease(structs.replace(record, holder=""))
 
     def _lose(self, record: LeaseRecord) -> None:
+        """To wait for another process is no fault: only a lost Lease is a warning."""
+        was_held = self._written is not None
         self.held_until = float("-inf")
         self._written, self._is_unanswered = None, False
-        self._note(f"{record.holder or record.wanted_by} holds the lease")
+        trouble = f"{record.holder or record.wanted_by} holds the lease"
+        self._note(trouble, logging.WARNING if was_held else logging.INFO)
 
     def _observe(self, record: LeaseRecord) -> None:
         self.holder = record.holder
@@ -244,7 +247,7 @@ class Leader:
     def _is_called(self) -> bool:
         return self._monotonic() - self._called_at < UNCALLED_SECONDS
 
-    def _note(self, trouble: str) -> None:
+    def _note(self, trouble: str, level: int = logging.WARNING) -> None:
         if trouble != self.trouble:
-            _log.warning("without the lease: %s", trouble)
+            _log.log(level, "without the lease: %s", trouble)
         self.trouble = trouble

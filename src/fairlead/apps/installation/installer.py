@@ -8,11 +8,11 @@ inventory lists them before they exist.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Final
 
 from msgspec import Struct
 
+from fairlead.apps.installation.alone import alone, always_held
 from fairlead.apps.installation.losses import check, check_ends, check_loss
 from fairlead.errors import FairleadError, UserError
 from fairlead.model.actions import Manifest, ObjectRef, kind_titles, object_ref
@@ -149,7 +149,7 @@ class Installer:
         self._now = now
         self._sleep = sleep
         self._lease = lease
-        self._check_lease: Callable[[], None] = _always_held
+        self._check_lease: Callable[[], None] = always_held
 
     def inventory(self, first: str = SYSTEM_NAMESPACE) -> Inventory | None:
         """Of the installation in this cluster; None if there is none.
@@ -216,7 +216,9 @@ class Installer:
             for each in plan.objects:
                 if each["kind"] == NAMESPACE:
                     self._cluster.put(each, is_forced=is_forced)
-        with self._alone(plan):
+        namespace = plan.wanted.namespace
+        with alone(self._lease, lambda: self.inventory(namespace) == plan.before) as check_lease:
+            self._check_lease = check_lease
             if not is_recorded:
                 self._put(render_inventory(writing), is_forced=True)
             self._write(plan, is_forced=is_forced, wait_seconds=wait_seconds)
@@ -266,18 +268,6 @@ class Installer:
                 hint = f"`{_look_at(waiting)}` shows the reason; the same command continues to wait"
                 raise UserError(f"after {seconds:.0f} s not ready: {names}", hint)
             self._sleep(_BEAT_SECONDS)
-
-    @contextmanager
-    def _alone(self, plan: InstallationPlan) -> Iterator[None]:
-        """While no other program writes. Raises UserError if one has written since the plan."""
-        if self._lease is None:
-            yield
-            return
-        with self._lease.hold() as self._check_lease:
-            if self.inventory(plan.wanted.namespace) != plan.before:
-                what = "another program changed the installation after this command had looked"
-                raise UserError(what, "run the same command again")
-            yield
 
     def _put(self, manifest: Manifest, *, is_forced: bool = False) -> None:
         self._check_lease()
@@ -405,10 +395,6 @@ class Installer:
         if found is not None and is_webhooks(found) and self._cluster.is_simulated():
             return True  # there no server answers webhooks, and the API server asks none
         return found is not None and is_ready(found)
-
-
-def _always_held() -> None:
-    """Without a Lease."""
 
 
 def _check_version(before: Inventory, offered: str, *, may_go_back: bool) -> None:

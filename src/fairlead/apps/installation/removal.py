@@ -15,7 +15,9 @@ from itertools import chain
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from fairlead.apps.installation.alone import alone, always_held
 from fairlead.apps.installation.held_back import HeldBack, held_back
 from fairlead.apps.installation.user_ends import end_users, ends_of_users
 from fairlead.errors import FairleadError, OutsideError, UserError
@@ -30,7 +32,7 @@ from fairlead.model.installation import (
 )
 from fairlead.model.keys import QUOTA_GATE
 from fairlead.model.refusal import Refusal
-from fairlead.ports import InstallationTarget
+from fairlead.ports import InstallationTarget, WorkLease
 from fairlead.rules.installation.endings import defined_kind, held_sentence, is_stopped
 from fairlead.rules.installation.finding_lists import counted, lines
 from fairlead.rules.installation.order import (
@@ -68,16 +70,20 @@ Report = Callable[[str], object]
 class Removable(Struct, frozen=True):
     """What a run removes: `targets` in order, and `traces` on nodes and namespaces.
 
-    `has_people`: users lose what the people controller made for them.
+    `has_people`: users lose what the people controller made for them. `recorded`: what the
+    inventory holds; None = there is none.
     """
 
     targets: tuple[ObjectRef, ...]
     traces: tuple[PatchObject, ...] = ()
     has_people: bool = False
+    recorded: Manifest | None = None
 
 
 class Removal:
-    """`report`: receives lines about the progress. `now`, `sleep`: seconds."""
+    """`report`: receives lines about the progress. `now`, `sleep`: seconds. `lease`: is held while
+    objects are removed; None = no other program writes them.
+    """
 
     def __init__(
         self,
@@ -85,11 +91,14 @@ class Removal:
         report: Report,
         now: Callable[[], float],
         sleep: Callable[[float], object],
+        lease: WorkLease | None = None,
     ) -> None:
         self._cluster = cluster
         self._report = report
         self._now = now
         self._sleep = sleep
+        self._lease = lease
+        self._check_lease: Callable[[], None] = always_held
         self._limits = account_limits()
 
     def plan(self, *, with_data: bool) -> Removable:
@@ -97,13 +106,14 @@ class Removal:
 
         Raises UserError if there is nothing to remove, and with all that may not be removed.
         """
-        objects = self._objects()
+        found = self._cluster.inventory(SYSTEM_NAMESPACE)
+        objects = self._objects(found)
         removable = objects if with_data else self._without_data(objects)
         targets = removal_order(removable, self._limits)
         traces = self._traces() if with_data else []
         if not targets and not traces:
             raise _nothing(objects)
-        return self._checked(targets, traces)
+        return replace(self._checked(targets, traces), recorded=_recorded(found))
 
     def _without_data(self, objects: Sequence[ObjectRef]) -> list[ObjectRef]:
         """What is removed while records stay. A namespace with the volume of the console's store
@@ -140,10 +150,23 @@ class Removal:
         return self._checked(targets)
 
     def carry_out(self, plan: Removable, *, is_releasing: bool, seconds: float) -> None:
-        """Raises UserError if pods or jobs wait and are not to be released, or if the end does not
-        come within `seconds`; the next run goes on.
+        """Raises UserError if pods or jobs wait and are not to be released, if the end does not
+        come within `seconds`, or if another program works on the installation; the next run goes
+        on.
         """
         end = self._now() + seconds
+        with alone(self._lease, lambda: self._is_as_planned(plan)) as self._check_lease:
+            unscheduled = self._write(plan, end, is_releasing=is_releasing)
+        places = _places(plan)
+        self._wait_gone([each for each in plan.targets if _ends_with(each, places)], end)
+        for pod in unscheduled:
+            self._report(f"pod {pod.namespace}/{pod.name} never starts: delete it")
+
+    def _is_as_planned(self, plan: Removable) -> bool:
+        return _recorded(self._cluster.inventory(SYSTEM_NAMESPACE)) == plan.recorded
+
+    def _write(self, plan: Removable, end: float, *, is_releasing: bool) -> Sequence[ObjectRef]:
+        """The pods that wait for a scheduler that is gone."""
         self._check_waiting(is_releasing=is_releasing)
         # A policy of Fairlead's own accounts blocks no user, and limits pods that still run.
         first = [
@@ -157,28 +180,29 @@ class Removal:
         self._stop([each for each in plan.targets if each.kind in WORKLOADS], end)
         self._release(end)
         if plan.has_people:
-            end_users(self._cluster, self._report, lambda why: self._try_again(why, end))
+            end_users(
+                self._cluster,
+                self._report,
+                lambda why: self._try_again(why, end),
+                lambda: self._check_lease(),
+            )
         self._erase(plan.traces, end)
         for each in plan.targets:
             if each not in first and each.kind not in (*WORKLOADS, NAMESPACE):
                 self._remove(each)
         # The inventory is in a namespace: while objects outside of it remain, it remains.
-        places = [each.name for each in plan.targets if each.kind == NAMESPACE]
-        inside = [each for each in plan.targets if _ends_with(each, places)]
-        self._wait_gone([each for each in plan.targets if each not in inside], end)
+        places = _places(plan)
+        self._wait_gone([each for each in plan.targets if not _ends_with(each, places)], end)
         for each in plan.targets:
             if each.kind == NAMESPACE:
                 self._remove(each)
-        self._wait_gone(inside, end)
-        for pod in unscheduled:
-            self._report(f"pod {pod.namespace}/{pod.name} never starts: delete it")
+        return unscheduled
 
-    def _objects(self) -> list[ObjectRef]:
-        """From the inventory; without a readable one, all that the installer wrote.
+    def _objects(self, found: Manifest | None) -> list[ObjectRef]:
+        """From the inventory `found`; without a readable one, all that the installer wrote.
 
         Raises UserError beside a Helm release: it uses what an earlier installation left.
         """
-        found = self._cluster.inventory(SYSTEM_NAMESPACE)
         try:
             if found is not None:
                 return list(parse_inventory(found).objects)
@@ -239,6 +263,7 @@ class Removal:
         return waiting
 
     def _remove(self, target: ObjectRef, *, is_foreground: bool = False) -> None:
+        self._check_lease()
         is_gone = not self._cluster.remove(target, is_foreground=is_foreground)
         self._report(f"{'absent' if is_gone else 'removed'} {target.title}")
 
@@ -257,8 +282,8 @@ class Removal:
             if not waiting.gated and not waiting.jobs:
                 return
             answers = [
-                *((each, self._cluster.open_gate(each, QUOTA_GATE)) for each in waiting.gated),
-                *((each.target, self._cluster.change(each)) for each in waiting.jobs),
+                *((each, self._opened(each)) for each in waiting.gated),
+                *((each.target, self._changed(each)) for each in waiting.jobs),
             ]
             for each, refusal in answers:
                 if refusal is None:
@@ -269,9 +294,17 @@ class Removal:
             if refused:
                 self._sleep(_BEAT_SECONDS)
 
+    def _opened(self, pod: ObjectRef) -> Refusal | None:
+        self._check_lease()
+        return self._cluster.open_gate(pod, QUOTA_GATE)
+
+    def _changed(self, patch: PatchObject) -> Refusal | None:
+        self._check_lease()
+        return self._cluster.change(patch)
+
     def _erase(self, traces: Sequence[PatchObject], end: float) -> None:
         for each in traces:
-            while (refusal := self._cluster.change(each)) is not None:
+            while (refusal := self._changed(each)) is not None:
                 self._try_again(f"{each.target.title}: {refusal.reason}", end)
             self._report(f"cleaned {each.target.title}")
 
@@ -356,6 +389,15 @@ def _nothing(objects: Sequence[ObjectRef]) -> UserError:
         "remove"
     )
     return UserError(what, "`kubectl delete -f deploy/` removes what was applied from files")
+
+
+def _recorded(inventory: Manifest | None) -> Manifest | None:
+    return None if inventory is None else inventory.get("data")
+
+
+def _places(plan: Removable) -> list[str]:
+    """The namespaces that end, with all that is inside."""
+    return [each.name for each in plan.targets if each.kind == NAMESPACE]
 
 
 def _ends_with(target: ObjectRef, namespaces: Sequence[str]) -> bool:

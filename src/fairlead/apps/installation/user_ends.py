@@ -32,16 +32,23 @@ def ends_of_users(cluster: InstallationTarget) -> tuple[list[ObjectRef], list[Pa
 
 
 def end_users(
-    cluster: InstallationTarget, report: Callable[[str], object], wait: Callable[[str], None]
+    cluster: InstallationTarget,
+    report: Callable[[str], object],
+    wait: Callable[[str], None],
+    check: Callable[[], None],
 ) -> None:
-    """`wait`: called with a refusal before the next try; it raises when there is to be none."""
+    """`wait`: called with a refusal before the next try; it raises when there is to be none.
+    `check`: called before each write; it raises when there is to be none.
+    """
     made, patches = ends_of_users(cluster)
     for each in made:
+        check()
         cluster.remove(each)
         report(f"withdrew {each.title}")
     while patches:
         refusals = []
         for patch in patches:
+            check()
             if (refusal := cluster.change(patch)) is not None:
                 refusals.append(f"{patch.target.title}: {refusal.reason}")
             elif not patch.subresource:

@@ -36,6 +36,7 @@ from fairlead.rules.operations.progress import (
     next_turns,
     onward,
     progress_of,
+    refuse_again,
     resumed,
     step_ended,
     step_noted,
@@ -70,7 +71,7 @@ class OperationRunner:
     """`identity`: of this process, in Leases and records; no other process may have it. `now`:
     epoch seconds of the cluster's clock. `report`: receives each new state of an operation.
     `leaves_waits`: at a step that only waits the operation is left, running and without a holder,
-    for another process.
+    for another process. `say`: receives a line if it waits for another process's Lease.
     """
 
     def __init__(
@@ -86,10 +87,12 @@ class OperationRunner:
         times: LeaseTimes = OPERATION_LEASE_TIMES,
         report: Report = lambda _operation: None,
         leaves_waits: bool = False,
+        say: Callable[[str], object] = lambda _line: None,
     ) -> None:
         worker = StepWorker(cluster, helm, records, now)
         self._parts = _Parts(records, worker, identity, now, monotonic, sleep, report, leaves_waits)
         self._times = times
+        self._say = say
 
     async def run(
         self, id: str, *, patience: float = 0.0, is_living_refused: bool = False
@@ -122,8 +125,9 @@ class OperationRunner:
             await leader.release()
 
     async def resume(self, id: str, *, patience: float = 0.0) -> Operation:
-        """As `run`; an operation that has ended without success begins again. If another process
-        lives and is at work on it, OperationTaken is raised as soon as it renews the Lease.
+        """As `run`; an operation that has ended without success begins again, unless other work has
+        replaced it: UserError. If another process lives and is at work on it, OperationTaken is
+        raised as soon as it renews the Lease.
         """
         parts = self._parts
         operation = await _read(parts.records, id)
@@ -132,6 +136,9 @@ class OperationRunner:
         if operation.state is OperationState.PLANNED:
             raise UserError(f"operation `{id}` is a plan that has not begun")
         if operation.state.is_ended:
+            refusal = refuse_again(operation)
+            if refusal is not None:
+                raise UserError(refusal.reason, refusal.hint)
             await parts.records.save(resumed(operation, parts.now()))
         return await self.run(id, patience=patience, is_living_refused=True)
 
@@ -142,11 +149,12 @@ class OperationRunner:
         parts = self._parts
         if not await is_taken(
             leader,
-            look=self._times.look,
+            self._times,
             patience=patience,
             is_living_refused=is_living_refused,
             monotonic=parts.monotonic,
             sleep=parts.sleep,
+            say=self._say,
         ):
             raise _taken(operation, leader, self._times.length)
 

@@ -24,19 +24,22 @@ counts as another process's for 25 s.
 
 async def is_taken(
     leader: Leader,
+    times: LeaseTimes,
     *,
-    look: float,
     patience: float,
     is_living_refused: bool,
     monotonic: Callable[[], float],
     sleep: Callable[[float], Awaitable[object]],
+    say: Callable[[str], object] = lambda _line: None,
 ) -> bool:
     """Wait for a Lease that another process holds, `patience` seconds long, and for one that the
     API server does not give; then `leader` knows the holder, or the trouble.
 
-    `is_living_refused`: a process that renews its Lease is not waited for. Times in seconds.
+    `is_living_refused`: a process that renews its Lease is not waited for. Times in seconds. `say`:
+    receives one line about each process whose Lease is waited for.
     """
     began = monotonic()
+    announced = ""
     while True:
         await leader.turn()
         if leader.is_held:
@@ -45,6 +48,10 @@ async def is_taken(
         if leader.holder not in ("", leader.identity):
             if waited >= patience or (is_living_refused and leader.is_renewed):
                 return False
+            if leader.holder != announced:
+                announced = leader.holder
+                end = f"if it does not live, its Lease ends after {times.length} s"
+                say(f"waits for `{announced}`; {end}")
         elif waited >= max(patience, UNGIVEN_SECONDS):
             return False
-        await sleep(look)
+        await sleep(times.look)

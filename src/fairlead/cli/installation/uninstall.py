@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import nullcontext
 
 from fairlead.cli.frame.context import Context
 from fairlead.cli.frame.flags import BooleanFlag, wait_seconds
@@ -50,13 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     from fairlead.apps.installation.removal import Removal
 
-    removal = Removal(
-        target(context),
-        progress(context),
-        context.now,
-        context.sleep,
-    )
     is_helms = args.helm_hook
+    lease = None if is_helms else context.world.installation_lease("fairlead uninstall")
+    removal = Removal(target(context), progress(context), context.now, context.sleep, lease)
     plan = removal.plan_for_helm() if is_helms else removal.plan(with_data=args.delete_data)
     if args.dry_run:
         for each in plan.targets:
@@ -64,8 +59,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         for patch in plan.traces:
             context.stdout.write(f"clean {patch.target.title}\n")
         return 0
-    lease = None if is_helms else context.world.installation_lease("fairlead uninstall")
-    with resumable(context), nullcontext() if lease is None else lease.hold():
+    with resumable(context):
         removal.carry_out(plan, is_releasing=args.release_waiting, seconds=args.wait)
     context.stdout.write("the rest is Helm's\n" if is_helms else "fairlead is removed\n")
     return 0

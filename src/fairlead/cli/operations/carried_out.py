@@ -68,8 +68,7 @@ def take_over(
             f"`fairlead operation resume {found.id}` finishes it, `fairlead operation cancel "
             f"{found.id}` ends it",
         )
-    holder = f", if `{found.holder}` does not" if found.holder else ""
-    context.messages.info(f"goes on with the unfinished operation `{found.id}`{holder}")
+    context.messages.info(f"goes on with the unfinished operation `{found.id}`")
     done = operations.resume(found.id, StepLines(context), leaves_waits=leaves_waits)
     show_end(done, context)
     return True
@@ -114,7 +113,8 @@ def show_end(operation: Operation, context: Context) -> None:
         _show_rest(operation, context)
         return
     if operation.state is OperationState.CANCELLED:
-        raise UserError(f"operation `{operation.id}` was cancelled")
+        why = f": {operation.message}" if operation.message else ""
+        raise UserError(f"operation `{operation.id}` was cancelled{why}")
     hint = (
         f"`fairlead operation show {operation.id}` shows its steps, `fairlead operation resume "
         f"{operation.id}` tries again"

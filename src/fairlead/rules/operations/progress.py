@@ -242,7 +242,9 @@ def cancelled(operation: Operation, now: float) -> Operation:
 
 
 def superseded(operation: Operation, now: float, message: str) -> Operation:
-    """Ended, without its `undo` steps: other work goes on in its place; `message` names it."""
+    """Ended, without its `undo` steps: other work goes on in its place; `message` names it. No
+    other cancelled operation has a message (`refuse_again`).
+    """
     return structs.replace(
         operation,
         state=OperationState.CANCELLED,
@@ -251,6 +253,18 @@ def superseded(operation: Operation, now: float, message: str) -> Operation:
         holder="",
         updated_at=now,
         progress=tuple(map(_ended_early, operation.progress)),
+    )
+
+
+def refuse_again(operation: Operation) -> Refusal | None:
+    """Why an ended operation may not begin again: other work went on in its place, and its plan is
+    older than what that has written.
+    """
+    if operation.state is not OperationState.CANCELLED or not operation.message:
+        return None
+    return Refusal(
+        f"operation `{operation.id}` was cancelled: {operation.message}",
+        "its plan is older than what is there now; make a new one",
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -124,13 +125,18 @@ class PriceFault(Struct, frozen=True):
 
 
 def price_faults(
-    new: Price, prices: Sequence[Price], classes: Collection[PriceClass], zone: ZoneInfo
+    new: Price,
+    prices: Sequence[Price],
+    classes: Collection[PriceClass],
+    zone: ZoneInfo,
+    written: Mapping[str, str] = MappingProxyType({}),
 ) -> list[PriceFault]:
     """All that is wrong with a new price; empty = it may be stored.
 
-    `classes`: of the nodes of the last 90 days. `zone`: of billing days.
+    `classes`: of the nodes of the last 90 days. `zone`: of billing days. `written`: the amounts as
+    they were entered, by field.
     """
-    faults = [*_matcher_faults(new), *_money_faults(new)]
+    faults = [*_matcher_faults(new), *_money_faults(new, written)]
     if hint := day_start_fault(new.valid_from, zone):
         why = Refusal("a price begins at the beginning of a billing day", hint)
         faults.append(PriceFault("validFrom", "day-start", why))
@@ -177,13 +183,13 @@ def _matcher_faults(new: Price) -> Iterator[PriceFault]:
             yield PriceFault("matcher", "value", why)
 
 
-def _money_faults(new: Price) -> Iterator[PriceFault]:
+def _money_faults(new: Price, written: Mapping[str, str]) -> Iterator[PriceFault]:
     for field, amount in (("nodeHour", new.node_hour), ("listNodeHour", new.list_node_hour)):
         if amount is None or 0 <= amount <= MONEY_MAX:
             continue
         what = "negative" if amount < 0 else "more than a million"
         why = Refusal(
-            f"the price {render_money(amount)} is {what}",
+            f"the price {written.get(field) or render_money(amount)} is {what}",
             "give a price per node-hour from 0 to 1000000",
         )
         yield PriceFault(field, "amount", why)

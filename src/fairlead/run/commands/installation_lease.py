@@ -140,7 +140,6 @@ class _Holding:
         self._now = now
         self._say = say
         self._times = times
-        self._announced = ""
         self._renewing: asyncio.Task[None] | None = None
         self._is_without = False
         self._lease = _RefusableLease(records.lease(INSTALLATION))
@@ -156,11 +155,12 @@ class _Holding:
         try:
             is_held = await is_taken(
                 self._leader,
-                look=self._times.look,
+                self._times,
                 patience=TAKE_OVER_SECONDS,
                 is_living_refused=True,
                 monotonic=time.monotonic,
-                sleep=self._pause,
+                sleep=asyncio.sleep,
+                say=self._say,
             )
         except _LeaseRefusedError as error:
             self._is_without = True
@@ -202,14 +202,6 @@ class _Holding:
             for each in found
             if each.state is OperationState.RUNNING and lock_of(each.subject) == INSTALLATION
         ]
-
-    async def _pause(self, seconds: float) -> None:
-        holder = self._leader.holder
-        if holder not in ("", self._announced, self._leader.identity):
-            self._announced = holder
-            length = self._times.length
-            self._say(f"waits for `{holder}`; if it does not live, its Lease ends after {length} s")
-        await asyncio.sleep(seconds)
 
     async def _refusal(self) -> UserError:
         leader = self._leader

@@ -145,6 +145,7 @@ class CommandOperations:
             now=self.now,
             report=report,
             leaves_waits=leaves_waits,
+            say=self._messages.info,
         )
 
     def _run(

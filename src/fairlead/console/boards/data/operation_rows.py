@@ -28,6 +28,7 @@ from fairlead.model.operations.operation import (
     StepState,
 )
 from fairlead.model.records.rows import OperationRow
+from fairlead.rules.operations.progress import refuse_again
 from fairlead.wire.data.fluid import ACCELERATES
 from fairlead.wire.operations.document import kept_steps
 
@@ -174,7 +175,8 @@ def can_cancel(operation: Operation) -> bool:
 
 
 def can_retry(operation: Operation) -> bool:
-    return operation.state in (OperationState.FAILED, OperationState.CANCELLED)
+    is_retried = operation.state in (OperationState.FAILED, OperationState.CANCELLED)
+    return is_retried and refuse_again(operation) is None
 
 
 def _steps(steps: Sequence[OperationStep], progress: Sequence[StepProgress]) -> list[StepRow]:

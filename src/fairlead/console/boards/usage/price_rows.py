@@ -193,9 +193,11 @@ async def planned_price(
         ended=order.ended,
     )
     known = {fault.path for fault in unreadable}
+    written = {"nodeHour": order.node_hour, "listNodeHour": listed}
+    found = price_faults(price, facts.prices, facts.classes.keys(), facts.zone, written)
     faults = [
         FieldFault(each.field, each.rule, f"{each.why.reason}; {each.why.hint}")
-        for each in price_faults(price, facts.prices, facts.classes.keys(), facts.zone)
+        for each in found
         if each.field not in known
     ]
     return PricePlan(price, facts, (*unreadable, *faults), _warnings(price, facts))

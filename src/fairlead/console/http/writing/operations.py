@@ -23,7 +23,13 @@ from fairlead.console.pages.writing.preview import Effect
 from fairlead.errors import OutsideError
 from fairlead.model.operations.operation import Operation, OperationState
 from fairlead.model.records.audit import AuditTarget
-from fairlead.rules.operations.progress import begun, cancelled, refuse_start, resumed
+from fairlead.rules.operations.progress import (
+    begun,
+    cancelled,
+    refuse_again,
+    refuse_start,
+    resumed,
+)
 
 KIND: Final = "Operation"
 
@@ -95,7 +101,9 @@ async def plan_retry(desk: OperationDesk, request: Request) -> PlannedWrite:
         return resumed(now, desk.now())
 
     reason, hint = "", "wait for its end"
-    if not can_retry(found):
+    if (replaced := refuse_again(found)) is not None:
+        reason, hint = replaced.reason, replaced.hint
+    elif not can_retry(found):
         reason, hint = f"operation `{found.id}` is {found.state}", "only what failed can be retried"
     elif (other := await desk.at_work_on(found.subject)) is not None:
         reason = f"operation `{other.id}` is at work on `{found.subject}`"
