@@ -154,7 +154,7 @@ async def test_who_resumes_beside_a_living_process_is_refused_when_it_renews_its
 async def test_who_resumes_after_a_dead_process_waits_for_the_end_of_its_lease(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """And says so once."""
+    """One line names it."""
     records, objects = MemoryRecords(waiting("one")), MemoryObjects()
     subject = "dataset/a-ns/raw"
     records.leases[subject] = LeaseRecord("dead", BRIEF.length, "then", "", 1, "1")

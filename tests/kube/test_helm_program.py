@@ -17,7 +17,8 @@ from tests.waiting import until
 
 from fairlead.edge.connection.connection import Connection
 from fairlead.edge.connection.kubeconfig import find_connection
-from fairlead.edge.helm.helm_program import HelmProgram, find_helm
+from fairlead.edge.helm.helm_blocking import find_helm
+from fairlead.edge.helm.helm_program import HelmProgram
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.operations.operation import HelmRelease, HelmStep
 

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     Readings = Callable[[str], tuple[GpuReading, ...]]
     Now = Callable[[], float]
 
+_HANDLER: Final = "messages of a command"
 EMBEDDED_SCENARIO: Final = "default"
 EMBEDDED_SEED: Final = 0
 EMBEDDED_EPOCH: Final = 1_767_600_000.0
@@ -143,6 +144,11 @@ class ChosenWorld:
         )
 
     def components(self) -> ClusterComponents | None:
+        return self._components
+
+    @cached_property
+    def _components(self) -> ClusterComponents | None:
+        """One for all questions of a command: it keeps its connections and what it has read."""
         found = None if self._options.snapshot else self._api()
         if found is None:
             return None
@@ -441,7 +447,10 @@ def _log_to(messages: Messages) -> None:
             say = messages.warn if record.levelno >= logging.WARNING else messages.debug
             say(record.getMessage())
 
-    logger = logging.getLogger("fairlead")
+    logger, handler = logging.getLogger("fairlead"), ToMessages()
+    handler.set_name(_HANDLER)
+    for former in [each for each in logger.handlers if each.get_name() == _HANDLER]:
+        logger.removeHandler(former)  # else each line would be printed twice
     logger.setLevel(logging.DEBUG if messages.level == "debug" else logging.WARNING)
-    logger.addHandler(ToMessages())
+    logger.addHandler(handler)
     logger.propagate = False

@@ -5,19 +5,18 @@ What may not be read is reported as `Unread` and does not prevent reading the re
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, Final, TypeVar
 
 from fairlead import __version__
 from fairlead.edge.components.plan_facts import PlanReading
-from fairlead.edge.helm.helm_program import HelmProgram, find_helm
+from fairlead.edge.helm.helm_blocking import HelmBlocking
 from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.api_request import Selection
 from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
 from fairlead.edge.kube.resource import DEPLOYMENTS, Resource
-from fairlead.edge.queries.installation_target import KubeInstallationTarget, in_groups
+from fairlead.edge.queries.installation_target import KubeInstallationTarget
 from fairlead.edge.queries.installed import own_namespace, read_installed
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.actions import Manifest, ObjectRef, object_ref
@@ -56,16 +55,16 @@ class ComponentQuery:
         self._api = api
         self._target = KubeInstallationTarget(api)
         self._environment = environment
-        self._helm = HelmProgram(api.connection, environment)
+        self._helm = HelmBlocking(api.connection, environment)
 
     def facts(self, components: Sequence[Component]) -> ComponentFacts:
         """About these components. Raises UserError if FAIRLEAD_HELM names no program."""
-        has_helm = bool(find_helm(self._environment))
-        namespace = own_namespace(self._target)
+        has_helm = self._helm.is_there
+        namespace = self._home
         charts = {each.chart for each in components if each.chart}
         releases: tuple[HelmRelease, ...] | Unread = ()
         if has_helm:
-            releases = _asked(lambda: asyncio.run(self._releases(charts)))
+            releases = _asked(lambda: self._helm.releases_of(charts))
         ids = [each.id for each in components if not each.part and not each.is_required]
         calls: list[Callable[[], Any]] = [
             partial(_asked, self._workloads),
@@ -85,6 +84,10 @@ class ComponentQuery:
 
     def home(self) -> str:
         """See `cli.context.ClusterComponents`."""
+        return self._home
+
+    @cached_property
+    def _home(self) -> str:
         return own_namespace(self._target)
 
     def stand_in(self, id: str) -> tuple[Manifest, ...]:
@@ -137,12 +140,6 @@ class ComponentQuery:
     def _plans(self) -> PlanReading:
         return PlanReading(self._api, self._environment)
 
-    async def _releases(self, charts: set[str]) -> tuple[HelmRelease, ...]:
-        """Those of the charts, each with what its history adds."""
-        listed = [each for each in await self._helm.releases() if each.chart in charts]
-        found = [await self._helm.release(each.name, each.namespace) for each in listed]
-        return tuple(each for each in found if each is not None)
-
     def _workloads(self) -> tuple[ProgramWorkload, ...]:
         readers = [ItemReader(each, workload_form(each.kind)) for each in _WORKLOADS]
         return tuple(
@@ -167,8 +164,9 @@ class ComponentQuery:
         )
 
     def _inventories(self, ids: Sequence[str], namespace: str) -> tuple[ComponentInventory, ...]:
-        found = in_groups([partial(self._inventory, each, namespace) for each in ids])
-        return tuple(inventory for each in found if (inventory := _value(each)) is not None)
+        """One after the other: a connection of its own for each costs more than it saves."""
+        found = (self._inventory(each, namespace) for each in ids)
+        return tuple(each for each in found if each is not None)
 
     def _inventory(self, id: str, namespace: str) -> ComponentInventory | None:
         found = self._target.get(component_inventory_ref(id, namespace))

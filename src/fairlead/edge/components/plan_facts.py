@@ -5,7 +5,6 @@ What may not be read is reported as `Unread` and does not prevent reading the re
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import time
 from collections import Counter
@@ -13,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from fairlead.edge.helm.helm_program import HelmProgram, find_helm
+from fairlead.edge.helm.helm_blocking import HelmBlocking
 from fairlead.edge.kube.kube_blocking import KubeBlocking
 from fairlead.edge.queries.installation_facts import read_server, trial_result
 from fairlead.edge.queries.installation_target import KubeInstallationTarget, in_groups
@@ -58,12 +57,11 @@ class PlanReading:
     def __init__(self, api: KubeBlocking, environment: Mapping[str, str]) -> None:
         self._api = api
         self._target = KubeInstallationTarget(api, APPLY_MANAGER)
-        self._environment = environment
-        self._helm = HelmProgram(api.connection, environment)
+        self._helm = HelmBlocking(api.connection, environment)
 
     def render(self, step: HelmStep) -> tuple[Manifest, ...]:
         """See `ports.Helm.render`."""
-        return asyncio.run(self._helm.render(step))
+        return self._helm.render(step)
 
     def placed(self, manifests: Iterable[Manifest], namespace: str) -> tuple[Manifest, ...]:
         """The objects; those of a namespaced kind that name no namespace are in this one."""
@@ -94,12 +92,10 @@ class PlanReading:
 
     def facts(self, wanted: WantedComponent) -> PlanFacts:
         """Raises OutsideError if the API server does not answer."""
-        has_helm = bool(find_helm(self._environment))
+        has_helm = self._helm.is_there
         before = self._inventory(wanted)
         is_helms = has_helm and bool(wanted.release) and before is None
-        release = (
-            asyncio.run(self._helm.release(wanted.release, wanted.place)) if is_helms else None
-        )
+        release = self._helm.release(wanted.release, wanted.place) if is_helms else None
         is_removal = wanted.do is OperationKind.REMOVE
         tried = self._definitions(wanted) if is_removal else self._tried(wanted)
         members = self._members(before, release, tried)
@@ -219,7 +215,7 @@ class PlanReading:
     ) -> tuple[Manifest, ...]:
         """Wanted objects have been read already."""
         if release is not None:
-            written = self.placed(asyncio.run(self._helm.written(release)), release.namespace)
+            written = self.placed(self._helm.written(release), release.namespace)
             refs = [object_ref(each) for each in written]
         else:
             refs = list(before.objects) if before else []

@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.edge.connection.connection import Connection
+from fairlead.edge.helm.helm_blocking import PROGRAM_VARIABLE, find_helm
 from fairlead.edge.helm.kubeconfig import render_kubeconfig
 from fairlead.edge.helm.process import Ended, ended
 from fairlead.errors import OutsideError, UserError
@@ -40,8 +40,6 @@ from fairlead.wire.helm.releases import (
     with_label,
 )
 
-PROGRAM_VARIABLE: Final = "FAIRLEAD_HELM"
-"""Names the program; without it `helm` of PATH is used."""
 READ_SECONDS: Final = 60.0
 _MARGIN_SECONDS: Final = 60.0
 """Beyond Helm's own time limit."""
@@ -57,19 +55,6 @@ _ID: Final = re.compile(r"[a-z0-9]{1,63}")
 _VERSION: Final = re.compile(r"v?[0-9]+(\.[0-9]+){0,2}([-+][-+.0-9A-Za-z]*)?")
 _LONGEST_NAME: Final = 53
 _STATES: Final = ("deployed", "failed", "pending", "uninstalled", "uninstalling")
-
-
-def find_helm(environment: Mapping[str, str] = os.environ) -> str:
-    """The path of the program; "" if there is none.
-
-    Raises UserError if FAIRLEAD_HELM names no program.
-    """
-    named = environment.get(PROGRAM_VARIABLE, "")
-    found = shutil.which(named or "helm", path=environment.get("PATH"))
-    if named and not found:
-        what = f"{PROGRAM_VARIABLE} is `{named}`, and that is no program"
-        raise UserError(what, "name the program of Helm 3 or Helm 4 by its path")
-    return str(Path(found).absolute()) if found else ""
 
 
 class HelmProgram:

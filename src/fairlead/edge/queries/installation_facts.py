@@ -31,7 +31,6 @@ from fairlead.edge.kube.resource import (
     SECRETS,
     Resource,
 )
-from fairlead.edge.queries.gpu_query import NoPrometheus, find_service
 from fairlead.edge.queries.installation_target import (
     VERSION,
     KubeInstallationTarget,
@@ -340,6 +339,8 @@ def _listed(
 
 
 def _prometheus(api: KubeBlocking) -> str:
+    from fairlead.edge.queries.gpu_query import NoPrometheus, find_service
+
     try:
         return find_service(api)
     except NoPrometheus:

@@ -4,6 +4,7 @@ kind, trial runs, rights, Helm's releases, pods at a gate. Blocking.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -61,6 +62,7 @@ class KubeInstallationTarget:
         self._api = api
         self._field_manager = field_manager
         self._discovered: Discovery | None = None
+        self._discovering = threading.Lock()
 
     def server_version(self) -> tuple[int, int] | None:
         return self._version().numbers
@@ -196,11 +198,13 @@ class KubeInstallationTarget:
         # A user who may write a ConfigMap of some namespace must not make an inventory: only
         # administrators label namespaces.
         labelled = _labelled_system(self.installation_namespaces())
-        for namespace in (first, SYSTEM_NAMESPACE):
+        ahead = dict.fromkeys((first, SYSTEM_NAMESPACE))
+        for namespace in ahead:
             found = self.get(inventory_ref(namespace)) if namespace in labelled else None
             if found is not None:
                 return found
-        several = {each: self.get(inventory_ref(each)) for each in sorted(labelled)}
+        others = sorted(labelled.difference(ahead))
+        several = {each: self.get(inventory_ref(each)) for each in others}
         inventories = {name: each for name, each in several.items() if each is not None}
         if len(inventories) > 1:
             what = f"there are several installations: in namespaces {', '.join(inventories)}"
@@ -353,12 +357,13 @@ class KubeInstallationTarget:
         return found
 
     def _find(self, target: ObjectRef) -> Resource | None:
-        return known_resource(target, self._discovery())
+        return known_resource(target) or known_resource(target, self._discovery())
 
     def _discovery(self) -> Discovery:
-        if self._discovered is None:
-            self._discovered = self._api.discovery()
-        return self._discovered
+        with self._discovering:  # threads that ask at once need one discovery
+            if self._discovered is None:
+                self._discovered = self._api.discovery()
+            return self._discovered
 
 
 def _refusal(error: ApiFailure) -> Refusal:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from fairlead.edge.kube.kube_blocking import KubeBlocking
 from fairlead.edge.queries.installation_target import KubeInstallationTarget
 from fairlead.errors import Forbidden
 from fairlead.model.installation import SYSTEM_NAMESPACE
-from fairlead.ports import InstallationTarget
 from fairlead.settings import HELM_CHART
 from fairlead.wire.installation.inventory import Inventory, parse_inventory
 from fairlead.wire.installation.release import parse_release
+
+if TYPE_CHECKING:
+    from fairlead.ports import InstallationTarget
 
 
 def read_installed(cluster: InstallationTarget) -> Inventory | None:

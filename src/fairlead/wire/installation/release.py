@@ -11,7 +11,6 @@ from fairlead.errors import OutsideError, UserError
 from fairlead.model.actions import Manifest, ObjectRef, object_ref
 from fairlead.model.installation import OLDEST_VERSION
 from fairlead.settings import HELM_CHART
-from fairlead.wire.installation.components import installed_objects
 from fairlead.wire.installation.inventory import COMPLETE, Inventory
 from fairlead.wire.installation.values import parse_values, read_values, render_values
 
@@ -44,6 +43,9 @@ def parse_release(manifest: Manifest) -> Inventory:
     Without the release's namespace, which Helm makes. Raises OutsideError for a ConfigMap that is
     no record, or whose values this version does not know.
     """
+    # Half of the time of an import is that of all objects of an installation.
+    from fairlead.wire.installation.components import installed_objects
+
     record = release_record(manifest)
     place = object_ref(manifest)
     try:

@@ -5,7 +5,7 @@ command line and the page. Blocking.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,7 +28,6 @@ from fairlead.model.operations.operation import (
     OperationKind,
     OperationStep,
 )
-from fairlead.ports import ComponentQuestions
 from fairlead.rules.components.component_plan import native_objects
 from fairlead.rules.components.preflight import preflight
 from fairlead.rules.components.secrets import plain_secrets
@@ -38,6 +37,9 @@ from fairlead.rules.components.together import (
     shared_objects,
     with_deployed,
 )
+
+if TYPE_CHECKING:
+    from fairlead.ports import ComponentQuestions
 
 Rows = Mapping[str, ComponentRow]
 
