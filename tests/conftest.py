@@ -16,9 +16,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from tests.kube.control_plane import ControlPlane, running_control_plane
-from tests.turns import VARIABLE, chosen_turn, is_in_turn
+from tests.turns import VARIABLE, chosen_turn, is_in_turn, is_module_in_turn
 
-LONG_TURNS = 3
+LONG_TURNS = 5
+IS_DIVIDED = VARIABLE in os.environ
+"""Whether the part of this run was chosen before pytest began, as tools/run_tests.py does."""
 
 # A busy machine is not a failure. Developers try new examples with every run; CI repeats the same
 # ones, so that a commit is judged by itself.
@@ -77,14 +79,21 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """A run tries a third of the cases that are marked `long`."""
-    if config.option.markexpr != "long":
-        return
-    kept = [
-        item for item in items if "long" not in item.keywords or is_in_turn(item.nodeid, LONG_TURNS)
+    """A run tries a fifth of the cases that are marked `long`, and the modules of its part."""
+    is_long = config.option.markexpr == "long"
+    left_out = [
+        item
+        for item in items
+        if (is_long and "long" in item.keywords and not is_in_turn(item.nodeid, LONG_TURNS))
+        or (IS_DIVIDED and not all(map(_is_of_run, item.iter_markers("turns"))))
     ]
-    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-    items[:] = kept
+    config.hook.pytest_deselected(items=left_out)
+    without = set(left_out)
+    items[:] = [item for item in items if item not in without]
+
+
+def _is_of_run(mark: pytest.Mark) -> bool:
+    return is_module_in_turn(*mark.args)
 
 
 @pytest.fixture(scope="session")

@@ -127,8 +127,8 @@ class Group:
     `needs_image`: the Debian packages of the image are fetched first. `is_ordered`: each case finds
     the cluster as the case before it left it, so that none runs without the rest of its module.
     `is_heavy`: its programs need the whole machine, so it runs after all others. `is_patient`: it
-    computes, and does not depend on how fast; it runs at low priority in the time that others,
-    also the heavy one, leave idle.
+    computes, and does not depend on how fast; it runs at low priority beside the last of the others
+    and beside the heavy one, which leave much time idle.
     """
 
     name: str

@@ -107,32 +107,49 @@ def _chosen(groups: tuple[Group, ...], only: Sequence[str], together: str) -> li
 
 
 def run_real(groups: list[Group]) -> list[Outcome]:
-    """The outcomes, in their order: the heavy groups run after the others, the patient ones beside
-    both.
+    """The outcomes, in their order: the heavy groups run after the others. The patient ones begin
+    when the last of the others has begun, because the heavy one leaves most of two cores idle.
     """
     heavy = [group for group in groups if group.is_heavy]
     patient = [group for group in groups if group.is_patient]
     others = [group for group in groups if not group.is_heavy and not group.is_patient]
+    all_began = threading.Event()
+
+    def wait_and_run() -> list[Outcome]:
+        all_began.wait()
+        return run_side_by_side(patient, (), 1)
+
     with ThreadPoolExecutor(1) as beside:
-        waited = beside.submit(run_side_by_side, patient, (), 1)
-        done = [
-            *run_side_by_side(others, REAL_FIRST, REALS_AT_ONCE),
-            *run_side_by_side(heavy, (), 1),
-            *waited.result(),
-        ]
+        waited = beside.submit(wait_and_run)
+        try:
+            done = run_side_by_side(others, REAL_FIRST, REALS_AT_ONCE, all_began=all_began)
+            done += run_side_by_side(heavy, (), 1)
+        finally:
+            all_began.set()
+        done += waited.result()
     return sorted(done, key=lambda outcome: groups.index(outcome.group))
 
 
 def run_side_by_side(
-    groups: list[Group], first: Sequence[str], at_once: int, console: Future[str] | None = None
+    groups: list[Group],
+    first: Sequence[str],
+    at_once: int,
+    console: Future[str] | None = None,
+    all_began: threading.Event | None = None,
 ) -> list[Outcome]:
     """The outcomes of the groups, in their order. Those named `first` begin first, in its order.
-    A group that needs the console waits until `console` has the result of its build.
+    A group that needs the console waits until `console` has the result of its build. `all_began` is
+    set when the last one begins, or if there is none.
     """
     ranks = {name: rank for rank, name in enumerate(first)}
     queue = sorted(groups, key=lambda group: ranks.get(group.name, len(first)))
 
+    if all_began is not None and not queue:
+        all_began.set()
+
     def run(group: Group) -> Outcome:
+        if all_began is not None and group is queue[-1]:
+            all_began.set()
         problem = console.result() if console and group.needs_console else ""
         return run_group(_broken_by(problem, group))
 

@@ -7,7 +7,9 @@ Every window records requests to other hosts, errors in the console, policy repo
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,10 +27,15 @@ from playwright.sync_api import (
     expect,
     sync_playwright,
 )
+from playwright.sync_api import (
+    Error as PlaywrightError,
+)
 from tests.browser.without_netlink import launcher
 
 OUTPUT = Path(__file__).resolve().parents[2] / "test-output" / "browser"
 NAMES = ("chromium-headless-shell", "chromium", "google-chrome")
+SCREENSHOTS = "FAIRLEAD_SCREENSHOTS"
+"""The variable with which a run saves all screenshots; without it, those of failed tests alone."""
 PATIENCE_MS = 45_000
 """On a machine with other work a page of a new laptop has taken 20 s."""
 LOOKS = (("en-US", "light"), ("en-US", "dark"), ("zh-CN", "dark"), ("zh-CN", "light"))
@@ -89,9 +96,19 @@ class Window:
         return self.page.get_by_test_id(test_id)
 
     def keep(self, name: str) -> None:
-        """Save a screenshot under test-output, for people to look at."""
+        """Save a screenshot under test-output, for people to look at, if the run asks for it."""
+        if os.environ.get(SCREENSHOTS):
+            self._save(name)
+
+    def keep_failure(self) -> None:
+        """Save what a failed test saw last, under the test's name; nothing if the page is gone."""
+        test = os.environ.get("PYTEST_CURRENT_TEST", "unknown").split("::")[-1]
+        with contextlib.suppress(PlaywrightError):
+            self._save("failed-" + re.sub(r"[^a-zA-Z0-9]+", "-", test.split(" ")[0])[:150])
+
+    def _save(self, name: str) -> None:
         OUTPUT.mkdir(parents=True, exist_ok=True)
-        self.page.screenshot(path=OUTPUT / f"{name}.png", full_page=True)
+        self.page.screenshot(path=OUTPUT / f"{name}.png", full_page=True, timeout=PATIENCE_MS)
 
     def column(self, table: str, head: str) -> dict[str, str]:
         """Row name -> text of the column under a head (given by its beginning), of all rows. The
@@ -148,14 +165,20 @@ def window(
     height: int = 900,
     scheme: str = "light",
 ) -> Iterator[Window]:
-    """A fresh tab (with its own storage) in a language. At its end `complaints` must be empty."""
+    """A fresh tab (with its own storage) in a language. At its end `complaints` must be empty.
+
+    The screenshot of a test that fails is saved in any case.
+    """
     context = browser.new_context(
         locale=locale, viewport={"width": width, "height": height}, color_scheme=scheme
     )  # type: ignore[arg-type]
     context.set_default_timeout(PATIENCE_MS)
+    tab = Window(context.new_page(), base)
     try:
-        tab = Window(context.new_page(), base)
         yield tab
         assert tab.complaints == [], tab.complaints
+    except BaseException:
+        tab.keep_failure()
+        raise
     finally:
         context.close()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, expect
 from tests.browser.chromium import OUTPUT, PATIENCE_MS, running_chromium
-from tests.browser.sight import Sight
+from tests.browser.sight import SIGHTS, Sight
 from tests.kube.company import build_company
 from tests.kube.control_plane import running_control_plane
 from tests.kube.laptop import Laptop, running_laptop
@@ -67,8 +67,8 @@ def real() -> Iterator[Sight]:
             yield Sight("real", server.url, cluster.admin)
 
 
-@pytest.fixture(params=["simulated", "real"])
+@pytest.fixture(params=SIGHTS)
 def sight(request: pytest.FixtureRequest) -> Sight:
-    """Runs each test once per cluster."""
+    """Runs each test on the cluster of this run's part, or once per cluster."""
     found: Sight = request.getfixturevalue(request.param)
     return found

@@ -11,6 +11,7 @@ from typing import Any
 
 from tests.kube.counts import Counts, count
 from tests.kube.kubectl import Kubectl, KubectlError
+from tests.turns import is_module_in_turn
 from tests.waiting import wait_until
 
 JOB_KINDS = ("mpijobs", "tfjobs", "pytorchjobs")
@@ -22,6 +23,16 @@ BOARD_WORDS = {
     "Running": "Running",
 }
 SETTLE_SECONDS = 60.0
+PART_OF_REAL = 1
+"""The part of two in which the console of a real control plane is looked at. In the other one that
+control plane does not start, so a module with the mark `turns(2, 0)` has no test of it.
+"""
+SIGHTS = [
+    name
+    for name, part in (("simulated", 1 - PART_OF_REAL), ("real", PART_OF_REAL))
+    if is_module_in_turn(2, part)
+]
+"""The clusters of this run."""
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,9 @@ from tests.console.clusters import (
     training_job,
 )
 from tests.console.worlds import StillCluster, still_world
+from tests.turns import in_turn
+
+pytestmark = pytest.mark.turns(2, 0)
 
 
 def test_a_job_deleted_while_its_page_is_open_is_reported_and_comes_back_by_its_name(
@@ -97,7 +100,7 @@ def upgrade(tab: Window) -> None:
     tab.page.evaluate(ASK_ALL)
 
 
-@pytest.mark.parametrize("locale", sorted(UPGRADED))
+@pytest.mark.parametrize("locale", in_turn(sorted(UPGRADED), 2))
 def test_an_old_page_is_reported_and_reloads_once_when_the_user_does_not_type(
     browser: Browser, simulated: Sight, locale: str
 ) -> None:

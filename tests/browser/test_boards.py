@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 from tests.browser.chromium import Window, window
-from tests.browser.sight import Sight, shown, soon
+from tests.browser.sight import PART_OF_REAL, SIGHTS, Sight, shown, soon
 from tests.turns import in_turn
 
 LOCALES = {"en": "en-US", "zh": "zh-CN"}
@@ -58,10 +58,9 @@ HEADS = {
 BOTH = pytest.mark.parametrize("language", ["en", "zh"])
 EACH_SIGHT = pytest.mark.parametrize(
     ("sight", "language"),
-    in_turn((("simulated", "en"), ("simulated", "zh"), ("real", "zh"), ("real", "en")), 2),
+    [(name, language) for name in SIGHTS for language in in_turn(("en", "zh"), 2)],
     indirect=["sight"],
 )
-"""Either part has both clusters and both languages."""
 
 
 def number(text: str) -> float:
@@ -291,6 +290,7 @@ def used_gpus(tab: Window, language: str) -> dict[str, int]:
     }
 
 
+@pytest.mark.turns(2, PART_OF_REAL)
 @BOTH
 def test_a_cluster_without_a_quota_tree_is_reported(
     browser: Browser, real: Sight, language: str

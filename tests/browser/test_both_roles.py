@@ -113,7 +113,7 @@ def still(writes: Writes) -> Iterator[str]:
         yield address
 
 
-@pytest.mark.parametrize(("role", "locale", "scheme"), in_turn(LOOKS, 4))
+@pytest.mark.parametrize(("role", "locale", "scheme"), in_turn(LOOKS, 8))
 def test_every_page_of_each_role_is_accessible_and_in_its_language(
     still: str, browser: Browser, role: str, locale: str, scheme: str
 ) -> None:

@@ -47,6 +47,8 @@ from fairlead.model.operations.operation import (
 from fairlead.wire.data.stand_in import stand_in_objects
 from fairlead.wire.operations.document import history_row
 
+pytestmark = pytest.mark.turns(2, 1)
+
 SPACE = "demo-ns"
 CLAIM = "fashion-demo-pvc"
 SET = f"{CLAIM}-acc"

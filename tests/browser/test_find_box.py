@@ -8,9 +8,12 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 from tests.browser.chromium import Window, window
 from tests.browser.sight import Sight, soon
+
+pytestmark = pytest.mark.turns(2, 0)
 
 SEARCH = "**/api/v1/search?*"
 TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"

@@ -11,8 +11,11 @@ from tests.browser.chromium import Window, window
 from tests.browser.still_console import served
 from tests.console.clusters import living_cluster, telemetry
 from tests.console.worlds import still_world
+from tests.turns import in_turn
 
 from fairlead.model.dependency import DependencyLooks, ServerLook
+
+pytestmark = pytest.mark.turns(2, 0)
 
 WELL = ServerLook("https://10.0.0.1:6443", "v1.36.3", 0.012, 0.0)
 REFUSED = "Prometheus `http://prom:9090` refused the connection"
@@ -47,7 +50,7 @@ def failing(tab: Window) -> list[str]:
 
 @pytest.mark.parametrize(
     ("locale", "name", "state"),
-    [("en-US", "Prometheus", "Failed"), ("zh-CN", "Prometheus 监控", "故障")],
+    in_turn([("en-US", "Prometheus", "Failed"), ("zh-CN", "Prometheus 监控", "故障")], 2),
 )
 def test_what_fails_is_reported_on_every_page_and_leads_to_the_page_health(
     browser: Browser, locale: str, name: str, state: str

@@ -2,7 +2,7 @@
 text; contrast, names and headings are right.
 
 `axe-core` judges what it knows. The rest (a control outside the window or cut by its box, blocks in
-another order than they are seen) is computed from the browser's own boxes. A run tries two of the
+another order than they are seen) is computed from the browser's own boxes. A run tries one of the
 twelve looks, chosen at random; `FAIRLEAD_TURN=all` tries all.
 """
 
@@ -121,7 +121,7 @@ def file_word(address: str) -> str:
     return address.strip("/").replace("/", "-").replace("?", "-")[:60]
 
 
-@pytest.mark.parametrize(("world", "locale", "scheme"), in_turn(LOOKS, 6))
+@pytest.mark.parametrize(("world", "locale", "scheme"), in_turn(LOOKS, 12))
 def test_every_page_is_whole_at_every_width(
     browser: Browser, request: pytest.FixtureRequest, world: str, locale: str, scheme: str
 ) -> None:
@@ -184,7 +184,7 @@ def test_no_text_is_cut(
     assert not wrong, "\n".join(dict.fromkeys(wrong))
 
 
-@pytest.mark.parametrize(("locale", "scheme"), [("en-US", "dark"), ("zh-CN", "light")])
+@pytest.mark.parametrize(("locale", "scheme"), in_turn([("en-US", "dark"), ("zh-CN", "light")], 2))
 def test_what_opens_over_a_page_is_whole_too(
     browser: Browser, simulated: Sight, locale: str, scheme: str
 ) -> None:

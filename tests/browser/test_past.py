@@ -31,6 +31,8 @@ from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.scenario.file import load_scenario
 from fairlead_sim.world.snapshot import WorldReader, take_snapshot
 
+pytestmark = pytest.mark.turns(2, 0)
+
 LOOKS, LOOK_SECONDS, GAP_AFTER, GAP_SECONDS = 30, 600, 12, 3000
 
 

@@ -26,6 +26,8 @@ from fairlead.model.people.rows import UserRole
 from fairlead.model.records.audit import AuditFilter, AuditRow
 from fairlead.model.records.rows import CredentialRecord
 
+pytestmark = pytest.mark.turns(2, 1)
+
 LEAF = "root.research"
 """A leaf of the scenario, with the namespace `research`."""
 

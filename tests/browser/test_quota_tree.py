@@ -17,6 +17,8 @@ from tests.kube.servers import Server, running
 from fairlead.model.quota.tree import QuotaNode
 from fairlead.wire.files.snapshot_file import SavedSnapshot, render_snapshot
 
+pytestmark = pytest.mark.turns(2, 1)
+
 
 @pytest.fixture(scope="module")
 def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:

@@ -19,11 +19,14 @@ from tests.browser.test_sign_in import check_axe, signed_in
 from tests.console.people_parts import member
 from tests.console.sign_in_parts import FakeSignInApi, Parts
 from tests.console.worlds import StillClock, still_world
+from tests.turns import in_turn
 from tests.usage.memory_ledger import MemoryLedger
 from tests.usage.test_replay import MODEL, lived
 
 from fairlead.model.people.rows import UserRole
 from fairlead.model.snapshot import build_snapshot
+
+pytestmark = pytest.mark.turns(2, 1)
 
 GPU: Final = "nvidia.com/gpu"
 WIDE: Final = 1440
@@ -60,7 +63,7 @@ def site() -> Iterator[tuple[str, HeldLedger]]:
         ledger.released.set()
 
 
-@pytest.mark.parametrize("locale", ["en-US", "zh-CN"])
+@pytest.mark.parametrize("locale", in_turn(["en-US", "zh-CN"], 2))
 def test_the_past_is_replayed_with_other_nodes_and_bounds(
     site: tuple[str, HeldLedger], browser: Browser, locale: str
 ) -> None:

@@ -20,6 +20,8 @@ from tests.waiting import wait_until
 
 from fairlead.model.quota.tree import QuotaNode
 
+pytestmark = pytest.mark.turns(2, 0)
+
 DOM_NODES = 1000
 ANSWER_BYTES = 1_000_000
 PAGE_ROWS = 50

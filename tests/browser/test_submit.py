@@ -13,6 +13,9 @@ from tests.apps.test_console_submit import FORMS
 from tests.browser.chromium import OUTPUT, Window, window
 from tests.browser.test_sign_in import check_axe, tab_to
 from tests.kube.laptop import Laptop, running_laptop
+from tests.turns import in_turn
+
+pytestmark = pytest.mark.turns(2, 0)
 
 RESEARCHER = "anna"
 PLACE = "vision"
@@ -144,7 +147,7 @@ def test_a_researcher_serves_a_model(laptop: Laptop, browser: Browser) -> None:
         assert made["metadata"]["name"] == f"web-{version}-custom-serving"
 
 
-@pytest.mark.parametrize(("locale", "scheme"), [("zh-CN", "dark"), ("en-US", "dark")])
+@pytest.mark.parametrize(("locale", "scheme"), in_turn([("zh-CN", "dark"), ("en-US", "dark")], 2))
 def test_the_page_is_accessible_in_the_dark_and_in_chinese(
     laptop: Laptop, browser: Browser, locale: str, scheme: str
 ) -> None:

@@ -13,6 +13,8 @@ from tests.browser.chromium import OUTPUT, Window, window
 from tests.browser.sight import Sight
 from tests.kube.laptop import Laptop, running_laptop
 
+pytestmark = pytest.mark.turns(2, 1)
+
 
 @pytest.fixture(scope="module")
 def world() -> Iterator[Laptop]:

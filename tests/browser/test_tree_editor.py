@@ -16,6 +16,8 @@ from tests.waiting import wait_until
 
 from fairlead.run.quota_demo import demo_deployment, demo_tree
 
+pytestmark = pytest.mark.turns(2, 1)
+
 AXE = Path(__file__).resolve().parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 SPACES = ("namespace1", "namespace2", "namespace3")
 

@@ -23,6 +23,8 @@ from tests.kube.programs import program
 from tests.kube.servers import running
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.turns(2, 1)
+
 CLICK_A_CELL = """canvas => {
     const { left, top } = canvas.getBoundingClientRect();
     const at = { clientX: left + 8, clientY: top + 50 };

@@ -19,6 +19,8 @@ from fairlead.model.devices.kubelet import CdiDevices, ContainerEdits, MountedFi
 from fairlead.rules.devices.ids import token
 from fairlead.wire.kubelet.cdi import cdi_file_name, device_name, render_cdi
 
+pytestmark = pytest.mark.turns(2, 1)
+
 SECONDS = 60.0
 SHOWS = (
     'echo "start $START"; cat /etc/parts; test -c /dev/fuse && echo device; echo over > '

@@ -23,6 +23,8 @@ from tests.kubelet.agent import MEMORY, SECONDS, WHOLE, Line
 from tests.kubelet.agent_cases import four_units_of_a_pod
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.turns(2, 1)
+
 Object = dict[str, Any]
 MANIFESTS = Path(__file__).parents[2] / "examples"
 DASHES = "-" * (len(f"{NODE}\t{NODE_ADDRESS}\t0/15\t0/15\n") + 20)

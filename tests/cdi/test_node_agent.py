@@ -12,6 +12,8 @@ from tests.kube.used_rights import unused
 from tests.kubelet import agent_cases, agent_faults
 from tests.kubelet.agent import ACCOUNT, Line
 
+pytestmark = pytest.mark.turns(2, 0)
+
 
 @pytest.fixture(scope="module")
 def one_card(whole_line: Line) -> Line:

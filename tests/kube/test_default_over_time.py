@@ -31,6 +31,8 @@ from tests.kube.world_pages import pages_of
 from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.scenario.file import load_scenario
 
+pytestmark = pytest.mark.turns(2, 1)
+
 FIRST, LAST = 3600, 3600 + 15 * 60
 """Seconds of the world's life: jobs of a whole day's mix run, wait, end and fail."""
 INSTANTS = range(FIRST + STEP, LAST + 1, STEP)

@@ -12,6 +12,8 @@ import pytest
 from tests.kube.control_plane import ControlPlane
 from tests.kube.twins import Twins, running_twins
 
+pytestmark = pytest.mark.turns(2, 1)
+
 
 @pytest.fixture(scope="module")
 def twins(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Twins]:

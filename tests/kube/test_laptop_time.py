@@ -18,6 +18,8 @@ from tests.kube.programs import program
 from tests.kube.servers import environment
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.turns(2, 1)
+
 LOGS = Path(__file__).resolve().parents[2] / "test-output" / "kube"
 POD = {
     "apiVersion": "v1",

@@ -39,6 +39,8 @@ from tests.kube.quota_admission_cases import (
 )
 from tests.kube.quota_definition import definition
 
+pytestmark = pytest.mark.turns(2, 1)
+
 PODS = "/api/v1/namespaces/team/pods"
 FREE = "/api/v1/namespaces/free/pods"
 JOBS = "/apis/batch/v1/namespaces/team/jobs"

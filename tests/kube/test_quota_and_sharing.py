@@ -29,6 +29,8 @@ from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.objects.resources import NODES
 from fairlead_sim.scenario.scenario import NodePool, Scenario
 
+pytestmark = pytest.mark.turns(2, 1)
+
 Object = dict[str, Any]
 GPU_MEM = "aliyun.com/gpu-mem"
 POOL = NodePool(

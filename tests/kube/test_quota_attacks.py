@@ -29,6 +29,8 @@ from tests.kube.quota_line import (
 from tests.kube.quota_truth import QuotaTruth, quota_condition
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.turns(2, 0)
+
 Object = dict[str, Any]
 ROOT = bounded(
     "root", 10, 10, children=[bounded("team", 4, 4, ["team"]), bounded("other", 6, 6, ["other"])]

@@ -29,6 +29,8 @@ from tests.kube.quota_truth import QuotaTruth, is_admitted, quota_condition
 from tests.kube.servers import FAIRLEAD, environment
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.turns(2, 1)
+
 RAISED = bounded(
     "root",
     40,

@@ -31,6 +31,8 @@ from tests.kube.servers import FAIRLEAD, environment
 from tests.scenarios.trees.files import TreeFile, standing, tree_files
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.turns(2, 0)
+
 Object = dict[str, Any]
 FILES = sorted(tree_files(), key=lambda file: (file.needs_standing, file.path.stem))
 PLACES = ("alpha", "beta", "busy", "gamma")

@@ -43,6 +43,8 @@ from fairlead.model.quota.tree import QuotaTree
 from fairlead.ports import LeaseRecord
 from fairlead.settings import QUOTA_LEASE
 
+pytestmark = pytest.mark.turns(2, 0)
+
 Object = dict[str, Any]
 USER = f"system:serviceaccount:{SYSTEM}:{ACCOUNT}"
 PLACE = "team"

@@ -33,6 +33,8 @@ from fairlead.model.actions import Outcome, Result, WriteTreeStatus
 from fairlead.model.quota.plan import QuotaNodeUse
 from fairlead.model.quota.tree import QuotaTree, Violation
 
+pytestmark = pytest.mark.turns(2, 0)
+
 CRD = Path(__file__).resolve().parents[2] / "deploy" / "quota-crd.yaml"
 NAME = "elasticquotatrees.scheduling.sigs.k8s.io"
 MANUAL = """

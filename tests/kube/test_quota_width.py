@@ -32,6 +32,8 @@ from tests.kube.quota_line import (
 from tests.kube.quota_truth import QuotaTruth, quota_condition
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.turns(2, 0)
+
 Object = dict[str, Any]
 PLACES = ("lender", "owner", "small")
 HOLDS = "test.fairlead.io/holds"

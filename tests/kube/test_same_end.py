@@ -23,6 +23,8 @@ from tests.kube.workload_cases import CASES, Case
 from tests.turns import in_turn
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.turns(2, 1)
+
 __all__ = ["workloads_apps", "workloads_batch", "workloads_nodes", "workloads_objects"]
 
 AT_ONCE = 12

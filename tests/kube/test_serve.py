@@ -27,6 +27,8 @@ from tests.kube.submitted import as_asked, one_by_one
 from tests.properties.serving_flag_sets import serving_flag_sets
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.turns(2, 0)
+
 LOGS = Path(__file__).parents[2] / "test-output" / "kube"
 
 

@@ -37,6 +37,8 @@ from fairlead_sim.scenario.scenario import NodePool, Scenario
 from fairlead_sim.schema.status import ApiStatus
 from fairlead_sim.world.world import World
 
+pytestmark = pytest.mark.turns(2, 0)
+
 POOL = NodePool(
     name="shared", cpu=32, memory="128Gi", gpu_model="Tesla V100-SXM2-16GB", gpus=2, shared=True
 )

@@ -23,6 +23,8 @@ from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.objects.resources import NODES
 from fairlead_sim.scenario.scenario import NodePool, Scenario
 
+pytestmark = pytest.mark.turns(2, 0)
+
 Object = dict[str, Any]
 GPU, MEMORY = "nvidia.com/gpu", "aliyun.com/gpu-mem"
 POOLS = (

@@ -20,6 +20,8 @@ from tests.kube.training_end import training_end
 from tests.kube.workload_objects import node
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.turns(2, 1)
+
 NODES = [node("node-1", "plain"), node("node-2", "plain")]
 SETTLED_SECONDS = 40.0
 """How long a simulated world runs before its end is read."""

@@ -22,6 +22,8 @@ from tests.kube.control_plane import ControlPlane
 from tests.kubelet.jobs import SECONDS, Arena, two_containers
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.turns(2, 0)
+
 CHIEF, WORKER = "att-chief-0", "att-worker-0"
 
 

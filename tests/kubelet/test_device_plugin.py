@@ -27,6 +27,8 @@ from tests.waiting import wait_until
 from fairlead.edge.kubelet.device_plugin import DevicePlugin
 from fairlead.model.devices.kubelet import HeldDevices
 
+pytestmark = pytest.mark.turns(2, 1)
+
 Object = dict[str, Any]
 SECONDS = 60.0
 SHOWS = (

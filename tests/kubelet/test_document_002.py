@@ -52,6 +52,8 @@ from fairlead.model.devices.kubelet import OfferedDevice
 from fairlead.model.installation import Installation
 from fairlead.wire.installation.reading_parts import gpu_exporter
 
+pytestmark = pytest.mark.turns(2, 0)
+
 Object = dict[str, Any]
 NAMED_SECONDS, GONE_SECONDS = 15.0, 10.0
 """How long a started pod may lack its name, which is the chart's interval; and how long a deleted

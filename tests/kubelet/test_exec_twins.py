@@ -24,6 +24,8 @@ from tests.waiting import wait_until
 
 from fairlead_sim.objects.resources import PODS
 
+pytestmark = pytest.mark.turns(2, 1)
+
 Object = dict[str, Any]
 LONG = ["sleep", "100000"]
 SPACE = "exec-twins"

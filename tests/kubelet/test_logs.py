@@ -13,6 +13,8 @@ from tests.kube.servers import running
 from tests.kubelet.jobs import SECONDS, Arena, two_containers
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.turns(2, 0)
+
 CHIEF, WORKER = "talk-chief-0", "talk-worker-1"
 
 

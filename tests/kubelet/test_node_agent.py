@@ -14,6 +14,8 @@ from tests.kube.node_images import BUSYBOX
 from tests.kubelet import agent_cases, agent_faults
 from tests.kubelet.agent import Line, running_line
 
+pytestmark = pytest.mark.turns(2, 1)
+
 PLAYED = (
     (*agent_cases.CASES, *agent_faults.FAULTS)
     if os.environ.get("AGENT_CASES") == "all"

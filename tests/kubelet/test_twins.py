@@ -23,6 +23,8 @@ from tests.waiting import wait_until
 from fairlead_sim.objects.resources import EVENTS, PODS
 from fairlead_sim.world.world import World
 
+pytestmark = pytest.mark.turns(2, 1)
+
 Object = dict[str, Any]
 ENDS, FAILS, CRASHES, RUNS = SIMULATED
 EVENT_SECONDS = 30.0

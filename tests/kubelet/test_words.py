@@ -12,6 +12,8 @@ from tests.kube.node_images import BUSYBOX
 from tests.kubelet.jobs import OBEYS, SECONDS, Arena, pytorchjob, status_of, waiting_container
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.turns(2, 0)
+
 ABSENT = "fairlead.test/absent:1"
 
 

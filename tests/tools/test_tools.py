@@ -275,14 +275,15 @@ def test_a_run_gets_its_budget(
     assert run_tests.against(run_tests.budget_of(only), seconds) == message
 
 
-def test_a_patient_group_runs_beside_the_heavy_one_and_that_after_all_others(
+def test_a_patient_group_begins_with_the_last_other_and_the_heavy_one_after_all_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     groups, run_tests, run_group = _tool("groups"), _tool("run_tests"), _tool("run_group")
-    heavy_began, ended = threading.Event(), list[str]()
+    heavy_began, ended, others = threading.Event(), list[str](), 6
 
     def run(group: Any) -> Any:
         if group.is_patient:
+            assert len(ended) >= others - run_tests.REALS_AT_ONCE, "the last one has begun"
             assert heavy_began.wait(120), "the heavy group does not wait for the patient one"
         if group.is_heavy:
             heavy_began.set()
@@ -294,11 +295,14 @@ def test_a_patient_group_runs_beside_the_heavy_one_and_that_after_all_others(
     named = [
         groups.Group("patient", "", (), is_patient=True),
         groups.Group("heavy", "", (), is_heavy=True),
-        *(groups.Group(f"other-{number}", "", ()) for number in range(6)),
+        *(groups.Group(f"other-{number}", "", ()) for number in range(others)),
     ]
     outcomes = run_tests.run_real(named)
     assert [outcome.group for outcome in outcomes] == named
-    assert ended[-1] == "patient" and len(ended) == 7
+    assert ended[-1] == "patient" and len(ended) == 1 + others
+    others = 0
+    ended.clear()
+    assert len(run_tests.run_real(named[:2])) == 2, "without others it begins at once"
 
 
 def test_only_groups_with_the_console_wait_for_its_build(monkeypatch: pytest.MonkeyPatch) -> None:
