@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from tests.contracts.api_client import ApiClient
@@ -61,6 +61,18 @@ class Fault:
             self.is_dead = True
             raise Death
         raise OutsideError("kubernetes", "the answer was lost")
+
+
+def deaths(api: ApiClient, calls: int, hows: Sequence[str]) -> list[tuple[int, str]]:
+    """The calls at which a process dies, counted from 1, each with how.
+
+    At a real server, which takes longer, each call has one of the ways.
+    """
+    return [
+        (number, how)
+        for number in range(1, calls + 1)
+        for how in (hows if api.name == "simulated" else (hows[number % len(hows)],))
+    ]
 
 
 class Faulty:

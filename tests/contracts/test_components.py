@@ -20,6 +20,8 @@ from tests.kube.servers import FAIRLEAD, environment, fairlead_answer
 from fairlead.model.installation import INSTALLATION_LABEL, SYSTEM_PART
 from fairlead.wire.operations.record import lease_name
 
+pytestmark = pytest.mark.turns(2, 0)
+
 _numbers = itertools.count(1)
 PART_OF = "applyset.kubernetes.io/part-of"
 

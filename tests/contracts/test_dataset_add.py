@@ -9,6 +9,8 @@ import base64
 import pytest
 from tests.contracts.data_objects import DataSpace, claim, fluid_controller, with_fluid_node
 
+pytestmark = pytest.mark.turns(2, 1)
+
 KEY = "wJalrXUtnFEMI"
 SIZE = ("--workers", "1", "--quota", "1Gi", "--wait", "0")
 

@@ -15,7 +15,8 @@ import pytest
 from tests.contracts.api_client import ApiClient
 from tests.contracts.conftest import new_space
 from tests.contracts.data_objects import DataSpace, claim
-from tests.contracts.operation_bench import Bench, Death, Fault, PlayedClock
+from tests.contracts.operation_bench import Bench, Death, Fault, PlayedClock, deaths
+from tests.turns import in_turn
 
 from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.kube.kube_api import KubeApi
@@ -180,7 +181,10 @@ def test_a_process_may_die_at_every_call_of_an_operation_on_a_data_set(
     before: tuple[str, ...],
     expected: Any,
 ) -> None:
-    """Before or after each call: the end is that of an undisturbed run, object for object."""
+    """Before or after each call: the end is that of an undisturbed run, object for object.
+
+    A run tries a third of the deaths.
+    """
     api, kubeconfig = fluid_world
 
     async def work(bench: DataBench) -> None:
@@ -189,16 +193,13 @@ def test_a_process_may_die_at_every_call_of_an_operation_on_a_data_set(
         id = await bench.begin(kind, bench.next_id())
         await bench.runner(calls).run(id)
         assert await bench.end(id) == expected
-        for number in range(1, calls.calls + 1):
-            # of a real server, which takes longer, one of the two
-            hows = HOWS if api.name == "simulated" else (HOWS[number % 2],)
-            for how in hows:
-                bench.make(*before)
-                id = await bench.begin(kind, bench.next_id())
-                with contextlib.suppress(Death, OutsideError):
-                    await bench.runner(Fault(number, how)).run(id)
-                await bench.runner().resume(id, patience=60.0)
-                assert await bench.end(id) == expected, (number, how)
+        for number, how in in_turn(deaths(api, calls.calls, HOWS), 3):
+            bench.make(*before)
+            id = await bench.begin(kind, bench.next_id())
+            with contextlib.suppress(Death, OutsideError):
+                await bench.runner(Fault(number, how)).run(id)
+            await bench.runner().resume(id, patience=60.0)
+            assert await bench.end(id) == expected, (number, how)
 
     async def run() -> None:
         connection = find_connection(str(kubeconfig), None, env={})

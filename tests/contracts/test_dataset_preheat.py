@@ -9,9 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
 from tests.contracts.api_client import until
 from tests.contracts.data_objects import DataSpace
 from tests.kube.servers import FAIRLEAD, environment
+
+pytestmark = pytest.mark.turns(2, 1)
 
 SECONDS = 60.0
 

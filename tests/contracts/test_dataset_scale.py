@@ -4,7 +4,10 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.contracts.data_objects import DataSpace, with_fluid_node
+
+pytestmark = pytest.mark.turns(2, 1)
 
 STATUS = {
     "valueFile": "v",

@@ -7,7 +7,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from tests.contracts.data_objects import DataSpace, claim
+
+pytestmark = pytest.mark.turns(2, 0)
 
 SECRET = "aBcD1234-never-shown"
 STAMP = "2026-01-02T03:04:05Z"

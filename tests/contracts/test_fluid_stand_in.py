@@ -15,6 +15,8 @@ from tests.kube.crds import fluid_definitions, install_fluid
 from fairlead.wire.data.stand_in import stand_in_objects
 from fairlead.wire.data.stand_in_kinds import stand_in_definitions
 
+pytestmark = pytest.mark.turns(2, 1)
+
 Object = dict[str, Any]
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

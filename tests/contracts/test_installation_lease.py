@@ -32,6 +32,8 @@ from fairlead.ports import LeaseRecord
 from fairlead.rules.operations.progress import begun, planned
 from fairlead.run.commands.installation_lease import InstallationLease
 
+pytestmark = pytest.mark.turns(2, 1)
+
 SUBJECT = "installation/quota"
 TIMES = LeaseTimes(length=2, safe=1.5, renew=0.3, look=0.1, patience=5.0, fence=1.5)
 """A dead process's Lease ends after 2 s."""

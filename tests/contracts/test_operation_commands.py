@@ -26,6 +26,8 @@ from fairlead.model.operations.operation import (
 from fairlead.rules.operations.progress import begun, planned
 from fairlead.wire.operations.record import lease_name, record_name, render_record
 
+pytestmark = pytest.mark.turns(2, 1)
+
 _ids = itertools.count(1)
 
 

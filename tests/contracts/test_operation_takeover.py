@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
 from tests.contracts.api_client import ApiClient
 from tests.contracts.operation_bench import Bench, Death, Fault, on_bench
 
@@ -18,6 +19,8 @@ from fairlead.edge.store.address import SQLITE, StoreAddress
 from fairlead.edge.store.opened import open_store
 from fairlead.model.operations.operation import OperationState, OperationStep, ReadyStep
 from fairlead.model.records.rows import OperationRow
+
+pytestmark = pytest.mark.turns(2, 0)
 
 SHORT = LeaseTimes(length=2, safe=1.5, renew=0.4, look=0.1, patience=1.0, fence=1.5)
 """So that a dead process's Lease ends in two seconds."""

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 from tests.contracts.api_client import ApiClient
-from tests.contracts.operation_bench import Bench, Death, Fault, on_bench
+from tests.contracts.operation_bench import Bench, Death, Fault, deaths, on_bench
+from tests.turns import in_turn
 
 from fairlead.apps.operations.runner import OperationRunner, OperationTaken
 from fairlead.errors import ChangedMeanwhile, OutsideError
@@ -48,7 +49,10 @@ HOWS = ("before", "after", "lost")
     ],
 )
 def test_a_process_may_die_at_every_call(api: ApiClient, begin: str, expected: Any) -> None:
-    """Before or after each call, or the answer is lost: the end is that of an undisturbed run."""
+    """Before or after each call, or the answer is lost: the end is that of an undisturbed run.
+
+    A run tries a third of the deaths.
+    """
 
     async def work(bench: Bench) -> None:
         calls = Fault()
@@ -56,19 +60,16 @@ def test_a_process_may_die_at_every_call(api: ApiClient, begin: str, expected: A
         await bench.runner(calls).run(id)
         assert await bench.end(id) == expected
         assert calls.calls > 12
-        for number in range(1, calls.calls + 1):
-            # of a real server, which takes longer, one of the three
-            hows = HOWS if api.name == "simulated" else (HOWS[number % len(HOWS)],)
-            for how in hows:
-                id = await getattr(bench, begin)()
-                fault = Fault(number, how)
-                # a death while the Lease is renewed, or given back at the end, ends nothing else
-                with contextlib.suppress(Death, OutsideError):
-                    await bench.runner(fault).run(id)
-                assert fault.calls >= number
-                # a second process: the Lease of the first has to end
-                await bench.runner().resume(id, patience=60.0)
-                assert await bench.end(id) == expected, (number, how)
+        for number, how in in_turn(deaths(api, calls.calls, HOWS), 3):
+            id = await getattr(bench, begin)()
+            fault = Fault(number, how)
+            # a death while the Lease is renewed, or given back at the end, ends nothing else
+            with contextlib.suppress(Death, OutsideError):
+                await bench.runner(fault).run(id)
+            assert fault.calls >= number
+            # a second process: the Lease of the first has to end
+            await bench.runner().resume(id, patience=60.0)
+            assert await bench.end(id) == expected, (number, how)
 
     on_bench(api, work)
 
@@ -98,7 +99,8 @@ async def process(bench: Bench, ids: tuple[str, ...], fault: Fault | None = None
 
 
 def test_one_start_carries_out_what_follows_each_other(api: ApiClient) -> None:
-    """A process may die at every call of both operations."""
+    """A process may die at every call of both operations. A run tries a part of the deaths."""
+    is_simulated = api.name == "simulated"
 
     async def work(bench: Bench) -> None:
         calls = Fault()
@@ -106,15 +108,14 @@ def test_one_start_carries_out_what_follows_each_other(api: ApiClient) -> None:
         await process(bench, ids, calls)
         expected = await ends(bench, ids)
         assert expected[0] == ["Succeeded", "Succeeded"]
-        numbers = range(1, calls.calls + 1)
-        for number in numbers if api.name == "simulated" else numbers[::5]:
-            for how in HOWS if api.name == "simulated" else (HOWS[number % len(HOWS)],):
-                ids = await bench.chain()
-                fault = Fault(number, how)
-                with contextlib.suppress(Death, OutsideError):
-                    await process(bench, ids, fault)
-                await process(bench, ids)
-                assert await ends(bench, ids) == expected, (number, how)
+        # a real server takes longer
+        for number, how in in_turn(deaths(api, calls.calls, HOWS), 3 if is_simulated else 5):
+            ids = await bench.chain()
+            fault = Fault(number, how)
+            with contextlib.suppress(Death, OutsideError):
+                await process(bench, ids, fault)
+            await process(bench, ids)
+            assert await ends(bench, ids) == expected, (number, how)
 
     on_bench(api, work)
 
