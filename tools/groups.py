@@ -279,7 +279,7 @@ def real_groups() -> tuple[Group, ...]:
             _with_image(
                 _folder_group(
                     "image",
-                    "the image, built twice and run in containerd; wheel and sdist",
+                    "the image: what is in it, and that it runs in containerd; wheel and sdist",
                     (CONTAINERD, RUNC, C_COMPILER, C_HEADERS, *CROSS_PACKAGES, EMULATOR),
                 )
             ),

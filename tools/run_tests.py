@@ -36,7 +36,7 @@ from toolchains import REPOSITORY
 BUILD_NICENESS = 10
 BUILDER_GRACE = 20.0  # seconds
 CHECK_FIRST = ("run", "pages", "rules", "unit", "sim", "cli", "boards", "apps", "jobs")
-REAL_FIRST = ("kube", "quota", "installed", "browser", "worlds", "kubelet")
+REAL_FIRST = ("kube", "installed", "browser", "kubelet", "quota", "worlds", "fluid")
 """The longest groups begin first, so that no long one is left alone at the end.
 
 Only one group at a time has the real node: `kubelet` begins early in the run, `cdi` late.

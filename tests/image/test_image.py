@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from tests.image.archive import ARCHITECTURE, OTHER_MACHINE, ROOT, Archive, build
 from tests.image.conftest import Containers, OtherMachine
+from tests.turns import in_turn
 
 MIB = 2**20
 AIM_MIB = 75
@@ -127,6 +128,7 @@ def _check_all_loaded(found: str) -> None:
     assert (uid, gid, failed) == ("65532", "65532", "[]") and 0.8 * modules < int(count) <= modules
 
 
+@pytest.mark.turns(2, 0)
 def test_the_other_machines_image_runs(other_machine: OtherMachine) -> None:
     """On an emulator, because no such machine is there: every module loads, with the libraries of
     that machine, and the installation's objects are those of this one.
@@ -199,6 +201,7 @@ def test_the_bill_of_materials_lists_every_locked_package_and_wheel(
     assert len({each["bom-ref"] for each in bill["components"]}) == len(bill["components"])
 
 
+@pytest.mark.turns(2, 1)
 def test_another_folder_umask_time_zone_and_language_give_the_same_bytes(
     folder: Path, tmp_path: Path
 ) -> None:
@@ -226,7 +229,7 @@ def test_another_folder_umask_time_zone_and_language_give_the_same_bytes(
         assert filecmp.cmp(path, folder / path.name, shallow=False), path.name
 
 
-@pytest.mark.parametrize("target", ["wheel", "sdist"])
+@pytest.mark.parametrize("target", in_turn(["wheel", "sdist"], 2))
 def test_a_distribution_is_the_same_bytes_of_another_folder(target: str, tmp_path: Path) -> None:
     from tests.image.distributions import built_here, built_in_a_copy
 
