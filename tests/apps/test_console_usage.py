@@ -144,6 +144,26 @@ async def test_bad_prices_are_refused(change: dict[str, Any], field: str, words:
         assert len(it.ledger.added) == 1
 
 
+async def test_times_that_are_none_are_refused() -> None:
+    cases = {
+        "month=0001-01": "`0001-01` is no month",
+        "month=1969-12": "`1969-12` is no month",
+        "from=0001-01-01T00:00:00Z&to=0001-01-02T00:00:00Z": "`0001-01-01T00:00:00Z` is no time",
+        "from=2026-01-01T00:00:00": "`2026-01-01T00:00:00` is no time",
+        "from=2026-01-01T00:00:00Z&to=9999-12-31T23:59:59Z": (
+            "the period `custom` is longer than 400 days"
+        ),
+        "month=2027-01": "the period `2027-01` begins in the future",
+        "period=0h": "the period `0h` is malformed",
+        "month=2026-01&period=7d": "`period` and `month` are given",
+    }
+    async with site() as it:
+        for path in ("/usage", "/usage/days", "/idle"):
+            for words, what in cases.items():
+                status, answer = await it.ask("anna", f"{path}?{words}")
+                assert (status, answer["error"]) == (400, what), (path, words)
+
+
 async def test_a_matcher_without_nodes_is_stored_with_a_warning() -> None:
     async with site() as it:
         body = {**NEW, "matcher": {"gpu-model": "H100"}}

@@ -15,13 +15,20 @@ from fairlead.apps.leader import (
     BACKGROUND_LEASE_TIMES,
     BRIEF,
     LEASE_SECONDS,
+    PATIENT_LEASE_TIMES,
     SAFE_SECONDS,
     Leader,
     LeaseTimes,
 )
 from fairlead.ports import LeaseRecord
 
-TIMES = {"extender": BRIEF, "quota controller, cluster exporter": BACKGROUND_LEASE_TIMES}
+TIMES = {
+    "extender": BRIEF,
+    "quota controller, cluster exporter": BACKGROUND_LEASE_TIMES,
+    "usage recorder": PATIENT_LEASE_TIMES,
+}
+KILLED = {"extender": 6.0, "quota controller, cluster exporter": 6.0, "usage recorder": 16.0}
+"""Seconds within which the next process takes the Lease of one that was killed."""
 
 
 class Candidate:
@@ -217,14 +224,59 @@ async def test_the_lease_of_another_is_not_given_back() -> None:
     assert lease.record.holder == "second"
 
 
-@pytest.mark.parametrize("times", TIMES.values(), ids=TIMES)
+class BusyLease(OneLease):
+    """Each request takes `seconds`, whatever it is."""
+
+    seconds = 2.0
+
+    async def get_lease(self) -> LeaseRecord | None:
+        await asyncio.sleep(self.seconds)
+        return await super().get_lease()
+
+    async def put_lease(self, record: LeaseRecord) -> LeaseRecord | None:
+        await asyncio.sleep(self.seconds)
+        return await super().put_lease(record)
+
+
+@pytest.mark.parametrize("seconds", [0.5, 1.2, 2.0, 2.4])
+def test_a_recorder_keeps_its_lease_while_each_request_takes_two_seconds(seconds: float) -> None:
+    """A busy machine: the standby asks as often, and never gets it."""
+    loop = JumpingLoop()
+
+    async def scene() -> tuple[bool, list[int]]:
+        lease = BusyLease()
+        lease.seconds = seconds
+        one, other = (
+            Leader(lease, name, monotonic=loop.time, times=PATIENT_LEASE_TIMES)
+            for name in ("one", "other")
+        )
+        tasks = [asyncio.ensure_future(each.run()) for each in (one, other)]
+        await asyncio.sleep(3 * PATIENT_LEASE_TIMES.length)
+        terms, was_held = [one.term, other.term], True
+        for _ in range(6000):
+            was_held = was_held and one.is_held != other.is_held
+            await asyncio.sleep(0.1)
+        for each in tasks:
+            each.cancel()
+        await asyncio.wait(tasks)
+        return was_held and [one.term, other.term] == terms, terms
+
+    try:
+        kept, terms = loop.run_until_complete(scene())
+    finally:
+        loop.close()
+    assert kept and sorted(terms) == [0, 1]
+
+
+@pytest.mark.parametrize("who", TIMES)
 @pytest.mark.parametrize("phase", [0.0, 0.1, 0.39, 0.7, 0.99])
-@pytest.mark.parametrize(("gives_back", "longest"), [(True, 1.0), (False, 6.0)])
-def test_a_standby_takes_over_within_a_second_of_an_end_and_six_of_a_kill(
-    times: LeaseTimes, phase: float, gives_back: bool, longest: float
+@pytest.mark.parametrize("gives_back", [True, False])
+def test_a_standby_takes_over_within_a_second_of_an_end_and_soon_after_a_kill(
+    who: str, phase: float, gives_back: bool
 ) -> None:
     """No process has called either of them. The holder ends at any phase of both rhythms."""
-    loop = JumpingLoop()
+    loop, times = JumpingLoop(), TIMES[who]
+    longest = 1.0 if gives_back else KILLED[who]
 
     async def scene() -> float:
         lease = OneLease()

@@ -271,6 +271,13 @@ def test_a_file_has_all_columns_nested_ones_flattened_and_null_empty() -> None:
     ]
 
 
+@pytest.mark.parametrize("text", ["=cmd()", "+1", "-1", "@a", "\t=1", "\r=1", "\n=1", "＝1", "＠a"])
+def test_a_file_has_no_formula_and_keeps_every_text(text: str) -> None:
+    names = [text, f'"{text}",x', f"a{text}", f" {text}"]
+    found = read_csv(render_csv([Sample(name) for name in names], Sample, ["name"]))
+    assert found == [["name"], [f"'{text}"], *([name] for name in names[1:])]
+
+
 class UserPart(Json, frozen=True):
     user: str | None
     used: float

@@ -5,13 +5,16 @@ objects are gone. The ledger in memory writes the same bytes, so the engines agr
 from __future__ import annotations
 
 import asyncio
+import csv
+import io
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 
 import msgspec
 import pytest
 from tests.usage.memory_ledger import MemoryLedger
-from tests.usage.small_ledger import DAY, NOVEMBER, fill, price
+from tests.usage.small_ledger import ALICE, DAY, NOVEMBER, fill, price
 
 from fairlead.console.boards.usage.report import FORMATS, month_report
 from fairlead.console.boards.usage.report_texts import render_report
@@ -22,7 +25,9 @@ from fairlead.edge.store.opened import open_store
 from fairlead.edge.store.questions import LedgerQuestions
 from fairlead.edge.store.sql_store import SqlStore
 from fairlead.errors import UserError
+from fairlead.model.usage.ledger import HOUR
 from fairlead.ports import UsageLedger
+from fairlead.rules.usage.days import days_between, start_of, time_zone
 from fairlead.rules.usage.money import parse_money
 
 MONTH = "2026-11"
@@ -111,8 +116,52 @@ async def test_the_numbers_of_a_report_add_up() -> None:
     assert (found.until, found.is_whole) == ("2026-11-04T00:00:00Z", False)
 
 
+async def test_a_month_before_the_first_record_is_refused() -> None:
+    ledger = MemoryLedger()
+    await written(ledger)
+    with pytest.raises(UserError) as caught:
+        await month_report(ledger, "2026-10")
+    assert (caught.value.what, caught.value.hint) == (
+        "the ledger has no folded day of 2026-10",
+        "its records begin at 2026-11-01T01:00:00Z, and its days are folded until "
+        "2026-11-04T00:00:00Z",
+    )
+
+
+async def test_the_month_of_the_first_record_is_not_whole() -> None:
+    ledger, zone = MemoryLedger(), time_zone("Europe/Berlin")
+    start = start_of(date(2026, 10, 24), zone)
+    days = list(days_between(start, start_of(date(2026, 11, 1), zone), zone))
+    pod = msgspec.structs.replace(ALICE, start=0, end=None, gpus=1)
+    hours = (days[-1][1] - start) // HOUR
+    await fill(ledger, (pod,), start=start, hours=hours, zone="Europe/Berlin", folds=days)
+    found = await month_report(ledger, "2026-10")
+    assert hours == 8 * 24 + 1, "clocks are changed on the 25th"
+    assert (found.totals.gpu_hours, found.end) == (hours, "2026-10-31T23:00:00Z")
+    assert (found.until, found.is_whole) == (found.end, False)
+    text = render_report(found, "markdown").decode()
+    assert "- Not the whole month: the first record is later than its beginning" in text
+
+
+@pytest.mark.parametrize(
+    ("as_of", "cost"), [("2026-10-31T23:59:59Z", None), ("2026-11-01T00:00:00Z", "8.100000")]
+)
+async def test_before_the_first_price_was_entered_there_are_hours_and_no_cost(
+    as_of: str, cost: str | None
+) -> None:
+    """A price of the future changes neither."""
+    ledger = MemoryLedger()
+    pod = msgspec.structs.replace(ALICE, start=0, end=None, gpus=1, cores=0, memory_mib=0)
+    await fill(ledger, (pod,), hours=26, folds=[(NOVEMBER, NOVEMBER + DAY)])
+    await ledger.add_price(price(3_000_000))
+    await ledger.add_price(price(99_000_000, NOVEMBER + DAY, entered_at=NOVEMBER))
+    found = await month_report(ledger, MONTH, as_of)
+    assert (found.totals.gpu_hours, found.totals.cost) == (24, cost)
+    assert found.totals.unpriced_gpu_hours == (24 if cost is None else 0)
+    assert [each.id for each in found.prices] == ([] if cost is None else [1])
+
+
 async def test_names_of_users_cannot_forge_a_table() -> None:
-    from tests.usage.small_ledger import ALICE
 
     evil = msgspec.structs.replace(
         ALICE, user="a|b\n# <script>\x1b[2J", namespace="=cmd()", leaf="[x](javascript:1)"
@@ -125,6 +174,8 @@ async def test_names_of_users_cannot_forge_a_table() -> None:
     assert "\n# <script>" not in text and "\x1b" not in text and "[x](" not in text
     sheet = render_report(found, "csv").decode()
     assert "'=cmd()" in sheet and "\x1b" not in sheet
+    names = {row[0]: row[1] for row in csv.reader(io.StringIO(sheet, newline=""))}
+    assert names["user"] == "a|b\n# <script>^[[2J"
     assert msgspec.json.decode(render_report(found, "json"), type=MonthReport) == found
 
 

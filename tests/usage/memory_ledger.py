@@ -108,6 +108,15 @@ class MemoryLedger:
             await self.pod_hours(hour, hour + 1),
             await self.node_hours(hour, hour + 1),
             tuple(self.jobs[uid] for uid in sorted(self.jobs) if not self.jobs[uid].deleted_at),
+            _sorted(
+                (
+                    each
+                    for each in self.pods.values()
+                    if hour < each.ended_at < OPEN and each.amount.gpu
+                ),
+                "pod_uid",
+                "started_at",
+            ),
         )
 
     async def write_ledger(self, epoch: int, batch: LedgerBatch) -> None:

@@ -233,6 +233,81 @@ def test_a_card_is_idle_for_the_time_of_its_readings_and_unknown_for_the_rest() 
     assert row.unknown == (3590 - 180) * MS * GPU
 
 
+def test_a_reading_after_hours_without_one_counts_back_two_minutes() -> None:
+    recording = begun()
+    hour = START - START % HOUR + HOUR
+    recording.put(PODS, a_pod("a", "n", hour / MS))
+    recording.look(hour / MS)
+    recorder = recording.recorder
+    assert recorder is not None
+    recorder.readings([reading(hour / MS + 10, 0.0)], hour / MS + 10)
+    for ended in (1, 2, 3):
+        recording.look((hour + ended * HOUR) / MS + 121)
+    late = (hour + 3 * HOUR) / MS + 1000
+    recorder.readings([reading(late, 0.0)], late)
+    recording.look((hour + 4 * HOUR) / MS + 121)
+    found = {row.hour: row for row in recording.ledger.hours_of_pods.values()}
+    idle = [found[hour + number * HOUR].idle for number in range(4)]
+    assert idle == [0, 0, 0, 120 * MS * GPU]
+
+
+def test_cards_of_nodes_that_are_gone_are_forgotten() -> None:
+    recording = begun()
+    recording.put(PODS, a_pod("a", "n", T0))
+    recording.look(T0)
+    recorder = recording.recorder
+    assert recorder is not None
+    recorder.readings([reading(T0 + 10, 0.0)], T0 + 10)
+    assert "GPU-0" in texts_in(recorder.hours)
+    recording.drop(PODS, "pod-a")
+    recording.drop(NODES, "node-n")
+    recording.look(T0 + 20)
+    recording.look(T0 + 2 * 3600)
+    assert "GPU-0" not in texts_in(recorder.hours)
+
+
+def test_after_a_kill_the_hour_of_a_node_has_what_pods_held_that_ended_before() -> None:
+    recording = begun()
+    hour = START - START % HOUR + HOUR
+    at = hour / MS
+    for name, gpus in (("ended", 2), ("finished", 1), ("there", 3)):
+        recording.put(PODS, a_pod(name, "n", at + 100, gpus=gpus))
+    recording.look(at + 100)
+    recording.drop(PODS, "pod-ended")
+    recording.put(PODS, finished(a_pod("finished", "n", at + 100), at + 600))
+    recording.look(at + 600)
+    recording.kill()
+    recording.begin(at + 900)
+    recording.look(at + 3600 + 121)
+    row = next(each for each in recording.ledger.hours_of_nodes.values() if each.hour == hour)
+    held = 500 * (2 + 1) + 3500 * 3
+    assert (row.held, row.free) == (held * MS * GPU, (8 * 3600 - held) * MS * GPU)
+
+
+def test_an_end_in_order_and_then_a_kill_count_no_time_of_a_node_twice() -> None:
+    """The time between the end in order and the heartbeat of the kill is in no row."""
+    recording = begun()
+    hour = START - START % HOUR + HOUR
+    at = hour / MS
+    recording.put(PODS, a_pod("early", "n", at, gpus=4))
+    recording.look(at)
+    recording.drop(PODS, "pod-early")
+    recording.look(at + 300)
+    recording.end(at + 600)
+    recording.begin(at + 600)
+    for name, gpus in (("ended", 2), ("there", 3)):
+        recording.put(PODS, a_pod(name, "n", at + 700, gpus=gpus))
+    recording.look(at + 700)
+    recording.drop(PODS, "pod-ended")
+    recording.look(at + 900)
+    recording.kill()
+    recording.begin(at + 1000)
+    recording.look(at + 3600 + 121)
+    row = next(each for each in recording.ledger.hours_of_nodes.values() if each.hour == hour)
+    held, total = 4 * 300 + 3 * 2700, 8 * (600 + 2700)
+    assert (row.held, row.free) == (held * MS * GPU, (total - held) * MS * GPU)
+
+
 def test_one_busy_reading_makes_a_card_busy_for_the_time_of_its_readings() -> None:
     recording = begun()
     hour = START - START % HOUR + HOUR

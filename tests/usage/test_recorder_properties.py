@@ -56,6 +56,7 @@ class Life:
         self.truths: dict[str, Truth] = {}
         self.is_away = False
         self.was_away = False
+        self.ended_in_order = False
         for name in ("a", "b"):
             self.recording.put(NODES, a_node(name, T0 - 100))
         self.recording.begin(T0)
@@ -159,6 +160,7 @@ class Life:
     def _leave(self, which: int, much: int) -> None:
         self.was_away = self.is_away = True
         if which % 2 and self.recording.recorder is not None:
+            self.ended_in_order = True
             self.recording.end(self.seconds)
         else:
             self.recording.kill()
@@ -260,6 +262,18 @@ def check_hours(ledger: MemoryLedger, *, is_complete: bool) -> None:
         assert row.held == sum(each.amount.gpu * overlap(each, start, end) for each in pods)
 
 
+def check_hours_of_kills(ledger: MemoryLedger) -> None:
+    """After kills alone, the hours of nodes that are stored have the time of all that is stored."""
+    for (uid, started_at, hour), row in ledger.hours_of_nodes.items():
+        node = ledger.nodes[uid, started_at]
+        start = max(hour, node.started_at)
+        end = min(hour + HOUR, node.ended_at, ledger.heartbeat)
+        pods = [each for each in ledger.pods.values() if each.node == node.node]
+        assert row.held == sum(each.amount.gpu * overlap(each, start, end) for each in pods)
+        total = row.held + row.free + row.stranded + row.broken
+        assert total == node.price_class.gpu * (end - start)
+
+
 @given(WATCHED)
 @settings(max_examples=200, deadline=None)
 def test_a_watched_life_is_recorded_exactly(steps: list[Step]) -> None:
@@ -292,6 +306,8 @@ def test_after_absences_what_the_api_shows_is_right_and_the_rest_is_inferred(
     check_sums(ledger)
     found = check_contiguous(ledger)
     check_hours(ledger, is_complete=not life.was_away)
+    if not life.ended_in_order:
+        check_hours_of_kills(ledger)
     shown = life.recording.objects.get(PODS, {})
     for uid in shown:
         truth, (start, end) = life.truths[uid], found[uid]

@@ -4,6 +4,7 @@ import { endLabels, LABEL_MAX_PX, labelPx, shortLabel } from "../src/charts/labe
 import { ColumnRooms } from "../src/charts/columns";
 import { isKept, rangeOf, WINDOWS } from "../src/charts/range";
 import { chartCsv, EntityStyles, lineStyles, seriesNames, valueAt } from "../src/charts/series";
+import { quoted } from "../src/format/csv";
 import { unitStyle } from "../src/charts/units";
 import { type MessageKey, translate, type Values } from "../src/i18n/translate";
 import { tokens } from "../src/look/tokens";
@@ -67,6 +68,9 @@ describe("series", () => {
   it("CSV keeps times that only one series has, and runs no formula", () => {
     const csv = chartCsv(["=cmd()", 'a "b"'], [line({}, [[0, 1]]), line({}, [[15000, null], [0, 2]])], "percent");
     expect(csv).toBe('\ufefftime,\'=cmd() (percent),"a ""b"" (percent)"\r\n1970-01-01T00:00:00.000Z,1,2\r\n1970-01-01T00:00:15.000Z,,\r\n');
+  });
+  it("a cell of CSV is no formula", () => {
+    expect(["=1", "\t=1", "\n=1", "＝1", "＠a", "a=1"].map(quoted)).toEqual(["'=1", "'\t=1", "\"'\n=1\"", "'＝1", "'＠a", "a=1"]);
   });
 });
 

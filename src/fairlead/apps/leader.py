@@ -66,6 +66,10 @@ BACKGROUND_LEASE_TIMES: Final = LeaseTimes(length=5, safe=4.0, patience=2.0)
 """For a process without clients: its holder keeps the Lease while one request hangs. When it dies,
 the next one takes the Lease within `length` and two looks.
 """
+PATIENT_LEASE_TIMES: Final = LeaseTimes(length=15, safe=10.0, renew=2.0, patience=5.0)
+"""For a process without clients that may be away for some seconds: the times that Kubernetes' own
+controllers have. Its holder keeps the Lease on a busy machine, where requests take seconds.
+"""
 
 
 class Leader:

@@ -27,7 +27,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from fairlead.apps.controller import Controller, ControllerHooks, ControllerPace
-from fairlead.apps.leader import BACKGROUND_LEASE_TIMES, LeaseTimes
+from fairlead.apps.leader import PATIENT_LEASE_TIMES, LeaseTimes
 from fairlead.apps.metrics_page import process_metrics
 from fairlead.apps.service import Probes, ServedApp, pages_app, together
 from fairlead.errors import FairleadError, LedgerTaken, OutsideError
@@ -112,7 +112,7 @@ class UsageRecorderProcess:
         gpus: GpuReadings,
         *,
         zone: str = "UTC",
-        times: LeaseTimes = BACKGROUND_LEASE_TIMES,
+        times: LeaseTimes = PATIENT_LEASE_TIMES,
         monotonic: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
     ) -> None:

@@ -90,12 +90,21 @@ def test_a_month_is_its_days() -> None:
 
 
 @pytest.mark.parametrize(
-    "month", ["2026-13", "2026", "november", "2026-1", "2026-11-01", "9999-12"]
+    "month",
+    ["2026-13", "2026", "november", "2026-1", "2026-11-01", "9999-12", "0001-01", "1969-12"],
 )
-def test_what_is_no_month_is_refused(month: str) -> None:
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/New_York"])
+def test_what_is_no_month_is_refused(month: str, zone: str) -> None:
     with pytest.raises(UserError) as caught:
-        month_bounds(month, time_zone("UTC"))
+        month_bounds(month, time_zone(zone))
     assert caught.value.what == f"`{month}` is no month"
+
+
+@pytest.mark.parametrize("text", ["0001-01-01", "1969-12-31", "0001-01-01T00:00:00Z"])
+def test_a_price_begins_after_1970(text: str) -> None:
+    with pytest.raises(UserError) as caught:
+        parse_day_start(text, time_zone("America/New_York"))
+    assert caught.value.what == f"`{text}` is no time"
 
 
 def test_an_unknown_zone_names_similar_ones() -> None:

@@ -1,6 +1,7 @@
 // Tables as files for a spreadsheet, in the form of the server's: UTF-8 with BOM, raw numbers, no cell that a spreadsheet would run.
 
-const FORMULA = /^[=+\-@\t\r]/;
+// The wide forms are read alike by spreadsheets of East Asian languages.
+const FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
 
 /** A cell of text. What a spreadsheet would run as a formula gets a leading `'`. */
 export function quoted(text: string): string {

@@ -16,7 +16,8 @@ from fairlead.console.pages.envelope import Sentence
 
 ROWS_MAX: Final = 100_000
 BOM: Final = "\ufeff"
-_FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA_STARTS: Final = (*"=+-@\t\r\n", *"\uff1d\uff0b\uff0d\uff20")
+"""The last four are wide forms, which spreadsheets of East Asian languages read alike."""
 
 
 def render_csv(rows: Sequence[Any], row_type: Any, keys: Sequence[str] = ()) -> bytes:

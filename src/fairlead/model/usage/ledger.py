@@ -285,7 +285,8 @@ class LedgerClaim(Struct, frozen=True):
     `heartbeat`: until when the open records are known to be true, at most the time of the claim;
     0 = the ledger is empty. `pod_hours`, `node_hours`: of the hour of the heartbeat, which go on.
     `jobs`: those that are not deleted. `ended`: sorted uids of pods with an interval that ended
-    less than `RECENT` before the heartbeat, so that none is recorded twice.
+    less than `RECENT` before the heartbeat, so that none is recorded twice. `held`: intervals with
+    GPUs that ended in the hour of the heartbeat, for the hours of their nodes.
     """
 
     epoch: int
@@ -297,6 +298,7 @@ class LedgerClaim(Struct, frozen=True):
     pod_hours: tuple[PodHour, ...] = ()
     node_hours: tuple[NodeHour, ...] = ()
     jobs: tuple[JobRecord, ...] = ()
+    held: tuple[PodInterval, ...] = ()
 
 
 class LedgerBounds(Struct, frozen=True):

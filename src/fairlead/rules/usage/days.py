@@ -10,13 +10,16 @@ import difflib
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeVar
 from zoneinfo import ZoneInfo, available_timezones
 
 from fairlead.errors import UserError
 
+FIRST_YEAR: Final = 1970
+"""Earlier times are mistakes: the ledger counts from 1970 on, and zones have no year 0."""
 _SECOND: Final = 1000
 _ONE_DAY: Final = timedelta(days=1)
+Day = TypeVar("Day", bound=date)
 
 
 @lru_cache(maxsize=64)
@@ -97,7 +100,7 @@ def days_between(start: int, end: int, zone: ZoneInfo) -> Iterator[tuple[int, in
 
 
 def month_bounds(month: str, zone: ZoneInfo) -> tuple[int, int]:
-    """The beginning and the end of a month. Raises UserError for what is no month.
+    """The beginning and the end of a month. Raises UserError for what is no month from 1970 on.
 
     >>> month_bounds("1970-02", time_zone("UTC"))
     (2678400000, 5097600000)
@@ -105,7 +108,7 @@ def month_bounds(month: str, zone: ZoneInfo) -> tuple[int, int]:
     try:
         if len(month) != len("2026-11"):
             raise ValueError(month)
-        first = date.fromisoformat(f"{month}-01")
+        first = _checked(date.fromisoformat(f"{month}-01"))
         after = (first + timedelta(days=31)).replace(day=1)
     except (ValueError, OverflowError) as error:
         raise UserError(f"`{month[:40]}` is no month", "write it as 2026-11") from error
@@ -133,21 +136,29 @@ def parse_day_start(text: str, zone: ZoneInfo) -> int:
     (86400000, 86400000)
     """
     try:
-        return start_of(date.fromisoformat(text), zone)
+        return start_of(_checked(date.fromisoformat(text)), zone)
     except (ValueError, OverflowError):
         return parse_moment(text, "a date such as 2026-11-01, or ")
 
 
 def parse_moment(text: str, more: str = "") -> int:
-    """RFC 3339 with its zone. `more`: of the hint. Raises UserError."""
+    """RFC 3339 with its zone, from 1970 on. `more`: of the hint. Raises UserError."""
     try:
         found = datetime.fromisoformat(text)
         if found.tzinfo is None:
             raise ValueError(text)
+        _checked(found)
         return round(found.astimezone(UTC).timestamp() * _SECOND)
     except (ValueError, OverflowError) as error:
         hint = f"write {more}a time with its zone, such as 2026-11-01T00:00:00Z"
         raise UserError(f"`{text[:60]}` is no time", hint) from error
+
+
+def _checked(found: Day) -> Day:
+    """ValueError for a day before 1970."""
+    if found.year < FIRST_YEAR:
+        raise ValueError(found)
+    return found
 
 
 def _local(at: int, zone: ZoneInfo) -> str:

@@ -46,8 +46,8 @@ def parse_period(words: Mapping[str, str], now: int, zone: ZoneInfo) -> Period:
     if month := words.get("month"):
         found = Period(month, *month_bounds(month, zone))
     elif begin := words.get("from"):
-        end = parse_moment(words["to"]) if words.get("to") else now
-        found = Period("custom", parse_moment(begin), end)
+        start = parse_moment(begin)
+        found = Period("custom", start, parse_moment(words["to"]) if words.get("to") else now)
         if found.start >= found.end:
             raise UserError(f"`from` `{begin}` is not before the end", "give an earlier `from`")
     else:

@@ -75,19 +75,12 @@ async def month_report(
     if until <= start:
         raise _no_day(month, bounds)
     at = parse_moment(as_of) if as_of else None
-    return _report(
-        _Month(
-            month,
-            start,
-            end,
-            until,
-            at,
-            bounds,
-            PriceBook(await ledger.prices(), at),
-            await ledger.usage_days(start, until, namespaces),
-            await ledger.node_days(start, until) if namespaces is None else None,
-        )
-    )
+    sums = await ledger.usage_days(start, until, namespaces)
+    nodes = await ledger.node_days(start, until) if namespaces is None else None
+    if end <= bounds.first and not sums and not nodes:
+        raise _no_day(month, bounds)  # pods may have been bound before the first record
+    book = PriceBook(await ledger.prices(), at)
+    return _report(_Month(month, start, end, until, at, bounds, book, sums, nodes))
 
 
 def _no_day(month: str, bounds: LedgerBounds) -> UserError:

@@ -74,8 +74,10 @@ def _markdown(report: MonthReport) -> Iterator[str]:
 
 def _head(report: MonthReport) -> Iterator[str]:
     yield f"- Time: {report.start} to {report.until}, billing days in {report.zone}"
-    if not report.is_whole:
+    if report.until != report.end:
         yield f"- Not the whole month, which ends at {report.end}"
+    elif not report.is_whole:
+        yield "- Not the whole month: the first record is later than its beginning"
     yield f"- Prices: {f'as of {report.as_of}' if report.as_of else 'all that were entered'}"
     if report.currency:
         yield f"- Currency: {report.currency}"

@@ -83,18 +83,24 @@ def open_records(connection: Connection, claim: Any) -> LedgerClaim:
     is_open = pod_intervals.c.fork == OPEN_FORK
     is_recent = ended_after(pod_intervals, claim.heartbeat - RECENT)
     ended = {*connection.scalars(select(pod_intervals.c.pod_uid).where(is_recent))}
+    is_held = and_(ended_after(pod_intervals, hour), pod_intervals.c.gpu > 0)
     not_ended = node_intervals.c.ended_at == OPEN
     return LedgerClaim(
         claim.epoch,
         claim.heartbeat,
-        tuple(sorted(_pods(connection, [is_open]), key=attrgetter("pod_uid", "started_at"))),
+        _pods_by_uid(connection, is_open),
         tuple(sorted(ended)),
         tuple(sorted(_nodes(connection, not_ended), key=attrgetter("node_uid", "started_at"))),
         states(connection, kept_states.c.fork == OPEN_FORK),
         hours_of_pods(connection, hour, hour + 1),
         hours_of_nodes(connection, hour, hour + 1),
         tuple(sorted(_jobs(connection, ledger_jobs.c.deleted_at == 0), key=attrgetter("uid"))),
+        _pods_by_uid(connection, is_held),
     )
+
+
+def _pods_by_uid(connection: Connection, condition: ColumnElement[bool]) -> tuple[PodInterval, ...]:
+    return tuple(sorted(_pods(connection, [condition]), key=attrgetter("pod_uid", "started_at")))
 
 
 def pods_touching(

@@ -6,7 +6,7 @@ Sums of an hour stay for one more hour, so that an end that is seen late correct
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from msgspec import Struct
@@ -152,11 +152,9 @@ class HourBook:
             use.is_busy = use.is_busy or is_busy
             found.is_new = True
 
-    def forget_cards(self, before: int) -> None:
-        """Forget cards without a reading since then."""
-        old = [key for key, at in self._read_at.items() if at < before]
-        for key in old:
-            del self._read_at[key]
+    def forget_cards(self, nodes: Collection[str]) -> None:
+        """Forget the cards of other nodes than these."""
+        self._read_at = {key: at for key, at in self._read_at.items() if key[0] in nodes}
 
     # --- rows -------------------------------------------------------------------------------------
 

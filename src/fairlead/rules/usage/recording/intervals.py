@@ -112,8 +112,16 @@ class Intervals:
         self._hours = hours
         self._touched: dict[str, int] = {}
 
-    def begin(self, pods: Iterable[PodInterval], nodes: Iterable[NodeInterval], at: int) -> None:
-        """Take the open intervals of the ledger. `at`: its heartbeat."""
+    def begin(
+        self,
+        pods: Iterable[PodInterval],
+        nodes: Iterable[NodeInterval],
+        held: Iterable[PodInterval],
+        at: int,
+    ) -> None:
+        """Take the open intervals of the ledger. `at`: its heartbeat. `held`: intervals that ended
+        in the hour of the heartbeat, which count for the hours of their nodes.
+        """
         self.pods.clear()
         self.nodes.clear()
         hour = max(self._hours.begins_at, at - at % HOUR)
@@ -122,23 +130,24 @@ class Intervals:
             was_counted = (
                 self._hours.counted_of_node((node.node_uid, node.started_at), hour) is not None
             )
-            book = self.nodes[node.node] = NodeBook(node.node, row=node, counted_to=since)
-            book.last_class, book.exists_since = node.price_class, since
-            if was_counted:
-                book.counted_to = max(since, at)
+            book = self.nodes[node.node] = NodeBook(node.node, row=node)
+            book.last_class = node.price_class
+            book.counted_to = book.exists_since = max(since, at) if was_counted else since
         for row in pods:
             since = max(row.started_at, hour)
             key = row.pod_uid, row.started_at
             counted = self._hours.counted(key, hour)
-            held = OpenPod(row, since)
+            opened = OpenPod(row, since)
             if counted is not None and row.amount.gpu:
                 missing = row.amount.gpu * max(0, at - since) - counted
                 if missing > 0:  # an end in order, and then another one without
                     span = missing // row.amount.gpu
                     self._hours.held(key, row.amount.gpu, since, since + span)
-                held.counted_to = max(since, at)
-            self.pods[row.pod_uid] = held
+                opened.counted_to = max(since, at)
+            self.pods[row.pod_uid] = opened
             self._sum(self._book(row.node), row.pod_uid, row.amount, 1)
+        for row in held:
+            self._count_on_node(row, self._book(row.node), row.started_at, row.ended_at)
 
     def repair_clock(self, now: int) -> None:
         """The clock went back to `now`: ends that it has not reached any more happened just now."""
@@ -352,10 +361,13 @@ class Intervals:
         opened.counted_to = max(at, opened.row.started_at)
         if gpu and since != opened.counted_to:
             self._hours.held((uid, opened.row.started_at), gpu, since, opened.counted_to)
-            if book.row is not None:
-                began, until = book.exists_since, opened.counted_to
-                key = book.row.node_uid, book.row.started_at
-                self._hours.on_node(key, gpu, max(since, began), max(until, began))
+            self._count_on_node(opened.row, book, since, opened.counted_to)
+
+    def _count_on_node(self, row: PodInterval, book: NodeBook, since: int, until: int) -> None:
+        """Not the time before the hours of the node are counted."""
+        if book.row is not None:
+            began, key = book.exists_since, (book.row.node_uid, book.row.started_at)
+            self._hours.on_node(key, row.amount.gpu, max(since, began), max(until, began))
 
     def _count_pods(self, book: NodeBook, at: int) -> None:
         for uid in book.pods:

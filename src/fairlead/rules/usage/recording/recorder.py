@@ -240,7 +240,7 @@ class UsageRecorder:
         self.hours.begin(
             last if hour - HOUR <= last <= hour else hour, claim.pod_hours, claim.node_hours
         )
-        self.intervals.begin(claim.pods, claim.nodes, claim.heartbeat)
+        self.intervals.begin(claim.pods, claim.nodes, claim.held, claim.heartbeat)
         self._states.begin(claim.states)
         self._shown_cards = dict.fromkeys(self._states.ids(StateKind.CARDS))
         self._records = {each.uid: replace(each, manifest="") for each in claim.jobs}
@@ -541,7 +541,7 @@ class UsageRecorder:
         until = self.hours.next_close(at)
         if until:
             self._put_hours(until, until)
-            self.hours.forget_cards(at - HOUR)
+            self.hours.forget_cards(self.intervals.nodes)
 
     def _put_hours(self, counted_to: int, until: int) -> None:
         self.intervals.count_all(counted_to)
