@@ -135,8 +135,11 @@ class ApiClient:
             self._send(connection, method, target, data, given)
             response = connection.getresponse()
             raw = response.read()
-        except BaseException:
+        except BaseException as error:
             connection.close()
+            if connection is kept and method == "GET" and isinstance(error, ConnectionError):
+                # The server ends connections that were not used for 90 s, also just now.
+                return self.ask(method, path, body, query=query, headers=headers)
             raise
         if self._keeps_connections:
             self._of_thread.connection = connection

@@ -14,7 +14,7 @@ class CutOffError(Exception):
     """The run is interrupted here."""
 
 
-TURNS = 3
+TURNS = 6
 
 
 def most_writes() -> int:
@@ -26,7 +26,7 @@ class CutTarget(KubeInstallationTarget):
     """The next write after those of run `run` that had an effect raises CutOffError.
 
     A chain of runs (0, 1, …) ends, one after the other, in states that an interruption can leave:
-    in a third of them, the next turns in the others, and with `FAIRLEAD_TURN=all` in each.
+    in a sixth of them, the next turns in the others, and with `FAIRLEAD_TURN=all` in each.
     """
 
     def __init__(self, api: KubeBlocking, run: int) -> None:

@@ -106,14 +106,21 @@ def _data_set(obj: Object) -> Object:
 
 
 def _runtime(obj: Object) -> Object:
+    """Amounts are compared once a worker is ready.
+
+    Before, they depend on chance: Fluid sets the number of workers, and then reads it from a cache.
+    If the cache still has the 0 of the chart, the workers count as ready for this one look, and
+    Fluid writes what the empty cache holds.
+    """
     status = obj.get("status") or {}
+    amounts = status.get("cacheStates") if status.get("workerNumberReady") else None
     return {
         **_meta(obj),
         "labels": _fluid_labels(obj),
         "replicas": obj["spec"].get("replicas"),
         "conditions": _conditions(status),
         "numbers": {key: status[key] for key in sorted(status) if _NUMBERS.match(key)},
-        "amounts": sorted(status.get("cacheStates") or ()),
+        "amounts": sorted(amounts or ()),
     }
 
 

@@ -208,6 +208,7 @@ def cluster() -> Iterator[ControlPlane]:
         yield made
 
 
+@pytest.mark.turns(2, 0)
 def test_a_load_scales_deployments_up_and_back(cluster: ControlPlane, tmp_path: Path) -> None:
     """Whole cards scale by DCGM's utilization under `gpu-load --backend sim`, shared cards by
     Fairlead's container family under `fairlead gpu-load`.

@@ -31,6 +31,7 @@ def training_job(name: str, replicas: int) -> dict[str, Any]:
     }
 
 
+@pytest.mark.turns(2, 0)
 def test_absurd_numbers_are_refused_and_large_ones_stop_nothing() -> None:
     with running_laptop(LOGS / "busy-laptop.log") as laptop:
         with pytest.raises(

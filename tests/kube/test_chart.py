@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import json
 import random
-import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -45,7 +44,6 @@ KEPT = {
 }
 """What a release leaves, with `crds.keep`."""
 PARTS = ("console", "clusterExporter", "gpuExporter", "gpuSharing", "nodeAgent", "quota", "people")
-PLAY_SECONDS = 60.0
 NOT_COMPARED = ("events", "leases", "componentstatuses", "apiservices")
 """What a cluster writes on its own at any time, or for a definition."""
 HELD_JOB: dict[str, Any] = {
@@ -106,11 +104,9 @@ def played(cluster: ControlPlane, part: str) -> Iterator[Future[str]]:
 
 
 def _play(cluster: ControlPlane, part: str) -> str:
-    end = time.monotonic() + PLAY_SECONDS
     label = f"app.kubernetes.io/name={part}"
-    while not (pods := cluster.admin.get("pods", "-l", label)):
-        assert time.monotonic() < end, f"no pod of {part}"
-    (pod,) = pods
+    wait_until(f"a pod of {part} exists", lambda: cluster.admin.get("pods", "-l", label))
+    (pod,) = cluster.admin.get("pods", "-l", label)
     spec: Any = pod["spec"]
     space = pod["metadata"]["namespace"]
     account = spec["serviceAccountName"]
@@ -127,6 +123,7 @@ def _play(cluster: ControlPlane, part: str) -> str:
     return answer.stdout + answer.stderr
 
 
+@pytest.mark.turns(2, 0)
 def test_a_release_from_its_beginning_to_its_end(
     helm: Helm, cluster: ControlPlane, chart: str
 ) -> None:

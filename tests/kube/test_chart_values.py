@@ -161,7 +161,7 @@ def _write_charts(folder: Path, values: dict[str, Any]) -> None:
     (folder / "values.yaml").write_text(text, encoding="utf-8")
 
 
-@pytest.mark.parametrize(("name", "space"), in_turn([*product(HELMS, SPACES)], 2))
+@pytest.mark.parametrize(("name", "space"), in_turn([*product(HELMS, SPACES)], 6))
 def test_the_chart_has_the_objects_of_the_installation(
     name: str, space: str, many: dict[str, tuple[Path, dict[str, Any]]], tmp_path: Path
 ) -> None:

@@ -22,6 +22,8 @@ from fairlead.console.charts.request import beginning_promql
 
 LOGS = Path(__file__).resolve().parents[2] / "test-output" / "kube"
 
+pytestmark = pytest.mark.turns(2, 1)
+
 
 @pytest.fixture(scope="module")
 def laptop() -> Iterator[Laptop]:

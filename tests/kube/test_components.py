@@ -29,6 +29,9 @@ STACK = "kube-prometheus-stack"
 """The chart that the component `prometheus` is known by."""
 
 
+OPERATORS, CHARTS = pytest.mark.turns(2, 0), pytest.mark.turns(2, 1)
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ControlPlane]:
     with running_control_plane() as plane:
@@ -126,6 +129,7 @@ def changed(manifests: list[Any]) -> list[Any]:
     return [each for each in copy if each["metadata"]["name"] != "kubeflow-mpijobs-view"]
 
 
+@OPERATORS
 def test_an_operator_from_its_deployment_to_its_end(
     commands: Commands, operator: list[Any], tmp_path: Path
 ) -> None:
@@ -176,6 +180,7 @@ def test_an_operator_from_its_deployment_to_its_end(
     assert before <= objects(cluster)
 
 
+@OPERATORS
 def test_definitions_with_objects_are_not_deleted(
     commands: Commands, operator: list[Any], tmp_path: Path
 ) -> None:
@@ -207,6 +212,7 @@ def test_definitions_with_objects_are_not_deleted(
     assert crd not in objects(commands.cluster)
 
 
+@OPERATORS
 def test_forged_labels_remove_nothing_and_what_others_made_anew_stays(
     commands: Commands, operator: list[Any], tmp_path: Path
 ) -> None:
@@ -340,6 +346,7 @@ def charted(
     cluster.admin.run("delete", "crd", "smalls.test.fairlead.io", "--ignore-not-found")
 
 
+@CHARTS
 def test_a_chart_from_its_deployment_to_its_end(charted: Charted) -> None:
     commands = charted.commands
     planned = commands.plan(*charted.words("--set", "color=green"))
@@ -376,6 +383,7 @@ def test_a_chart_from_its_deployment_to_its_end(charted: Charted) -> None:
     )
 
 
+@CHARTS
 def test_a_failed_upgrade_goes_back(charted: Charted) -> None:
     """Helm waits for a pod of a hook that does not end."""
     charted.run("deploy", "--set", "color=green")
@@ -388,6 +396,7 @@ def test_a_failed_upgrade_goes_back(charted: Charted) -> None:
     assert "Failed" in history[0]
 
 
+@CHARTS
 def test_a_release_of_another_program_is_never_changed(charted: Charted) -> None:
     charted.helm.run(
         "install", "prometheus", charted.chart, "-n", charted.namespace, "--create-namespace"
@@ -399,6 +408,7 @@ def test_a_release_of_another_program_is_never_changed(charted: Charted) -> None
     assert charted.settings() == {"color": "red"}
 
 
+@CHARTS
 def test_a_secret_in_the_values_is_in_no_output_and_no_record(charted: Charted) -> None:
     output = charted.run("deploy", "--set", "adminPassword=hunter2", status=1)
     assert "the values have a secret in plain text: adminPassword" in output
@@ -407,12 +417,14 @@ def test_a_secret_in_the_values_is_in_no_output_and_no_record(charted: Charted) 
     assert "hunter2" not in records
 
 
+@CHARTS
 def test_bad_values_are_named(charted: Charted) -> None:
     output = charted.run("deploy", "--set", "replicas=many", status=2)
     assert "replicas" in output
     assert "correct the values that are named" in output
 
 
+@CHARTS
 def test_a_killed_deployment_is_finished_by_another_process(charted: Charted) -> None:
     """Killed while Helm waits for a pod: the release is pending, and its record names the
     operation, so that the next process clears it.

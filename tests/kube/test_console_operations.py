@@ -45,6 +45,9 @@ VOLUME = {
 """The volume of the claim."""
 
 
+pytestmark = pytest.mark.turns(2, 0)
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ControlPlane]:
     with running_control_plane() as made:

@@ -42,6 +42,9 @@ INVENTORY = f"/api/v1/namespaces/{SYSTEM}/configmaps/fairlead-installation"
 SECRET = f"/api/v1/namespaces/{SYSTEM}/secrets/fairlead-console"
 
 
+pytestmark = pytest.mark.turns(2, 1)
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ControlPlane]:
     with running_control_plane() as plane:

@@ -19,6 +19,8 @@ from tests.kube.objects import Object, gpu_node, job, pod_spec
 from tests.kube.programs import program
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.turns(2, 1)
+
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ControlPlane]:

@@ -82,6 +82,7 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LaptopTeam]:
         yield made
 
 
+@pytest.mark.turns(2, 1)
 def test_no_output_has_a_key(team: LaptopTeam, tmp_path: Path) -> None:
     found = dict(_outputs(team, tmp_path))
     # what is searched is what it seems to be

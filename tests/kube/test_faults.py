@@ -110,6 +110,7 @@ def seen(
     return answers
 
 
+@pytest.mark.turns(2, 0)
 class TestApiServerKilled:
     def test_the_exporter_never_shows_a_wrong_number(
         self, seen: list[tuple[Page, Any]], counts: Counts
@@ -182,6 +183,7 @@ def overview_or_nothing(console: Server) -> dict[str, Any] | None:
     return overview
 
 
+@pytest.mark.turns(2, 1)
 class TestUnusualAnswers:
     @contextlib.contextmanager
     def exporter(self, company: ControlPlane, proxy: FaultProxy, name: str) -> Iterator[Server]:
@@ -241,6 +243,7 @@ class TestUnusualAnswers:
             ), server.component.log_tail()
 
 
+@pytest.mark.turns(2, 1)
 class TestKilledOrFrozen:
     """A server shows nothing, or the truth of some moment, and soon that of now."""
 
@@ -293,6 +296,7 @@ def _cards_of(exporter: Server) -> int:
     return len(found)
 
 
+@pytest.mark.turns(2, 0)
 class TestClockIsWrong:
     """Durations are those of the cluster, whatever the clock of a process shows."""
 
@@ -411,6 +415,7 @@ def _has_prometheus_chart(console: Server) -> bool:
     return chart["source"] == "prometheus" and bool(chart["series"])
 
 
+@pytest.mark.turns(2, 1)
 class TestDiskFull:
     @pytest.fixture
     def full_disk(self, tmp_path: Path) -> Iterator[Path]:

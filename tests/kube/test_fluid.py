@@ -1,8 +1,8 @@
 """Do data sets live and end alike with Fluid's real controllers and on a simulated cluster?
 
 All stories of a world run at once, each in a namespace of its own; one that stops Fluid runs when
-the others are over. Where the two differ, the real one is right: `FLUID_ENDS=write` writes the
-states that the real one reaches into `fluid_ends.json`.
+the others are over. A run plays half of the stories. Where the two differ, the real one is right:
+`FLUID_ENDS=write` writes the states that the real one reaches into `fluid_ends.json`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from tests.kube.fluid import Fluid
 from tests.kube.fluid_end import fluid_end
 from tests.kube.fluid_places import DataPlace, FluidWorld, simulated_world
 from tests.kube.fluid_stories import STORIES
+from tests.turns import in_turn
 from tests.waiting import wait_until
 
 WORLDS = ("real", "simulated")
@@ -146,7 +147,7 @@ def lives(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[dic
             ENDS.write_text(text + "\n", encoding="utf-8")
 
 
-@pytest.mark.parametrize("story", STORIES)
+@pytest.mark.parametrize("story", in_turn(list(STORIES), 2))
 @pytest.mark.parametrize("world", WORLDS)
 def test_a_story_reaches_its_states(story: str, world: str, lives: dict[str, Lives]) -> None:
     lives[world].wait_for(story)

@@ -134,6 +134,7 @@ def _data_set(namespace: str) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.turns(2, 0)
 def test_data_sets_outlive_an_upgrade_a_rollback_and_a_removal(fluid: Installed) -> None:
     cluster, namespace = fluid.cluster, f"of-{Path(fluid.environment['FAIRLEAD_HELM']).name}"
     namespace = namespace.replace(".", "-")
@@ -180,6 +181,7 @@ def _finalizers(cluster: ControlPlane, namespace: str) -> list[str]:
     return list(found["metadata"]["finalizers"])
 
 
+@pytest.mark.turns(2, 1)
 def test_a_killed_installation_is_removed_and_begins_again(fluid: Installed) -> None:
     fluid.killed("pending-install", "install", "killed000000")
     release = fluid.found()
@@ -196,6 +198,7 @@ def test_a_killed_installation_is_removed_and_begins_again(fluid: Installed) -> 
     assert release_turn(step, fluid.found(), "killed000000").do == "done"
 
 
+@pytest.mark.turns(2, 0)
 def test_a_killed_upgrade_is_rolled_back_and_begins_again(fluid: Installed) -> None:
     fluid.carry_out(fluid.step("install"), "install00000")
     fluid.killed("pending-upgrade", "upgrade", "killed000000")
@@ -210,6 +213,7 @@ def test_a_killed_upgrade_is_rolled_back_and_begins_again(fluid: Installed) -> N
     assert (fluid.found().status, fluid.deployments()["dataset-controller"]) == ("deployed", 2)
 
 
+@pytest.mark.turns(2, 1)
 def test_a_persons_killed_installation_is_explained_and_left_alone(fluid: Installed) -> None:
     fluid.person_killed("pending-install")
     for verb in ("install", "upgrade", "uninstall"):

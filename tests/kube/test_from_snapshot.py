@@ -17,7 +17,7 @@ from tests.kube.company import NAMESPACES, SICK, WAITING_PODS
 from tests.kube.control_plane import ControlPlane
 from tests.kube.kubectl import Kubectl
 from tests.kube.laptop import Laptop, running_laptop
-from tests.kube.objects import Object, pod
+from tests.kube.objects import Object, job, pod
 from tests.kube.servers import FAIRLEAD, Server, environment, run_arena
 from tests.waiting import wait_until
 
@@ -31,9 +31,37 @@ MEASURED = {
 }
 """Columns whose values come from devices only: here some exist."""
 
+pytestmark = pytest.mark.turns(2, 0)
+
 
 @pytest.fixture(scope="module")
-def snapshot(company: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def launchers(company: ControlPlane) -> Iterator[None]:
+    """The launchers of the MPIJobs that have not ended: Jobs that start no pod.
+
+    The company has no operator that creates them. The simulated operator creates what is missing
+    after 0.05 s of its time, which are 5 s here: on a busy machine, before the tests have looked.
+    """
+    owners = {each["metadata"]["name"]: each for each in company.admin.get("mpijobs")}
+    jobs = [_launcher(owners[name]) for name in ("bert", "waits")]
+    company.admin.create(jobs)
+    yield
+    names = [f"job/{each['metadata']['name']}" for each in jobs]
+    company.admin.run("delete", *names, "-n", "research")
+
+
+def _launcher(owner: Object) -> Object:
+    name, uid = owner["metadata"]["name"], owner["metadata"]["uid"]
+    reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": name, "uid": uid}
+    made = job(f"{name}-launcher", namespace="research", parallelism=0, gpus=0)
+    made["metadata"]["ownerReferences"] = [{**reference, "controller": True}]
+    made["spec"]["completions"] = 1
+    return made
+
+
+@pytest.fixture(scope="module")
+def snapshot(
+    company: ControlPlane, launchers: None, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """A snapshot of the company, with secrets planted wherever users put them."""
     admin = company.admin
     metadata = {"name": "planted", "namespace": "vision"}
@@ -230,11 +258,11 @@ def test_a_drain_shows_what_would_happen(alive: Laptop) -> None:
     jobs = {name.partition("/")[2].rpartition("-")[0] for name in leaving if "/train-" in name}
     assert jobs
     failed = "-o=jsonpath={.status.conditions[?(@.type=='Failed')].status}"
-    for job in jobs:
+    for name in jobs:
         wait_until(
-            f"{job} has failed",
-            lambda job=job: (
-                alive.kubectl.run("get", "job", job, "-n", "research", failed) == "True"
+            f"{name} has failed",
+            lambda name=name: (
+                alive.kubectl.run("get", "job", name, "-n", "research", failed) == "True"
             ),
             30,
         )

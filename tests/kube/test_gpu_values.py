@@ -35,6 +35,8 @@ EXPORTER = {"namespace": "monitoring", "pod": "dcgm-exporter-x1y2z", "container"
 TOTAL_MIB = 81920
 SHARED_TOTAL_MIB = 15360
 
+pytestmark = pytest.mark.turns(2, 1)
+
 
 class Cards:
     """What the pages report: cards by family, and by the pod that holds them."""

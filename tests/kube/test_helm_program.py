@@ -24,6 +24,8 @@ from fairlead.model.operations.operation import HelmRelease, HelmStep
 
 SECRET = "s3cret-of-the-test"
 
+pytestmark = pytest.mark.turns(2, 1)
+
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ControlPlane]:

@@ -49,6 +49,8 @@ Allocated/Total GPU Memory In Cluster:
 12/14 (85%)
 """
 
+pytestmark = pytest.mark.turns(2, 0)
+
 
 def block(names: list[str]) -> str:
     """Document 003's block, adapted: each cluster generates the ends of the pods' names, and

@@ -253,6 +253,7 @@ def test_what_cannot_be_finished_is_refused_before_the_first_write(cluster: Cont
     assert "there is no installation to upgrade" in answer
 
 
+@pytest.mark.turns(2, 1)
 def test_other_namespaces_are_found_and_the_one_of_the_node_agent_may_change(
     cluster: ControlPlane,
 ) -> None:
@@ -421,6 +422,7 @@ def sentences(found: list[tuple[str, str, str]], check: str, state: str) -> str:
     return "\n".join(row[2] for row in found if row[:2] == (state, check))
 
 
+@pytest.mark.turns(2, 0)
 def test_the_doctor_of_a_ready_cluster_an_installation_and_a_broken_one(
     cluster: ControlPlane,
 ) -> None:

@@ -43,6 +43,8 @@ EXPORTER = {
 names, too.
 """
 
+pytestmark = pytest.mark.turns(2, 0)
+
 
 @pytest.fixture(scope="module")
 def laptop(company: ControlPlane) -> Iterator[Laptop]:

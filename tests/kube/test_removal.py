@@ -322,6 +322,7 @@ def test_after_each_write_another_run_goes_on_to_the_same_end(cluster: ControlPl
     )
 
 
+@pytest.mark.turns(2, 0)
 def test_killed_and_interrupted_from_the_keyboard(cluster: ControlPlane) -> None:
     cluster.admin.run("create", "namespace", "kube-ai")
     cluster.admin.run("create", "configmap", "theirs", "-n", "kube-ai")
@@ -425,6 +426,7 @@ def _user(cluster: ControlPlane, rules: list[Object]) -> Iterator[Path]:
 # --- what hangs -----------------------------------------------------------------------------------
 
 
+@pytest.mark.turns(2, 1)
 def test_a_dead_webhook_and_finalizers_that_never_end(cluster: ControlPlane) -> None:
     before = keys(cluster)
     _install_webhooks(cluster)

@@ -65,6 +65,9 @@ PAGES = ("/api/v1/overview", "/api/v1/serving")
 FAMILY = "\nfairlead_cluster_gpu_memory_bytes"
 
 
+pytestmark = pytest.mark.turns(2, 1)
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ControlPlane]:
     users = [f"system:serviceaccount:{SYSTEM}:{name}" for name in ACCOUNTS]
