@@ -78,8 +78,12 @@ INSTALLATIONS = tuple(f"tests/kube/test_{name}.py" for name in _OF_INSTALLATIONS
 """With these, thirds of tests/kube by time, so that no group takes much longer than the others."""
 OWN_GROUP_FOLDERS = ("apps", "cli", "console", "docs", "edge", "golden", "rules", "run", "sim")
 JOBS = "tests/cli/jobs"
+WRITES = (
+    *("tests/apps/test_console_*writes.py", "tests/apps/test_console_dataset*.py"),
+    *("tests/apps/test_console_submit.py", "tests/apps/test_console_c*.py"),
+)
 PAGES = ("tests/apps/test_console_*.py", "tests/apps/test_s*_requests.py")
-"""Tests that mostly wait, of folders that are a group each; these are one of their own."""
+"""Tests of the console's server: two groups, those of `WRITES` and the others of `PAGES`."""
 _NOT_LONG = ("-m", "not long")
 _LONG_FOLDERS = (
     "tests/apps",
@@ -185,7 +189,12 @@ def check_groups() -> tuple[Group, ...]:
         Group(
             "pages",
             "the console's server; strange and slow requests to all",
-            (_pytest("pages", *_NOT_LONG, *_matching(*PAGES)),),
+            (_pytest("pages", *_NOT_LONG, *_matching(*PAGES, but=WRITES)),),
+        ),
+        Group(
+            "writes",
+            "what users and administrators change by the console's server",
+            (_pytest("writes", *_NOT_LONG, *_matching(*WRITES)),),
         ),
         Group(
             "edge",
@@ -392,12 +401,10 @@ def _with_image(group: Group) -> Group:
     return replace(group, needs_image=True)
 
 
-def _matching(*patterns: str) -> list[str]:
-    return sorted(
-        str(path.relative_to(REPOSITORY))
-        for pattern in patterns
-        for path in REPOSITORY.glob(pattern)
-    )
+def _matching(*patterns: str, but: Sequence[str] = ()) -> list[str]:
+    found = {path for pattern in patterns for path in REPOSITORY.glob(pattern)}
+    found -= {path for pattern in but for path in REPOSITORY.glob(pattern)}
+    return sorted(str(path.relative_to(REPOSITORY)) for path in found)
 
 
 def _but(patterns: Sequence[str]) -> list[str]:

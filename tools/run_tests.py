@@ -19,6 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import debian
+from bytecode_cache import compile_shared, keep_bytecode
 from console_pages import build_console
 from environment import make_environment
 from groups import Group, check_groups, on_demand_groups, real_groups
@@ -35,7 +36,7 @@ from toolchains import REPOSITORY
 
 BUILD_NICENESS = 10
 BUILDER_GRACE = 20.0  # seconds
-CHECK_FIRST = ("run", "pages", "rules", "unit", "sim", "cli", "boards", "apps", "jobs")
+CHECK_FIRST = ("unit", "run", "edge", "cli", "sim", "rules", "writes", "pages", "apps", "boards")
 REAL_FIRST = ("kube", "installed", "browser", "kubelet", "quota", "worlds", "fluid")
 """The longest groups begin first, so that no long one is left alone at the end.
 
@@ -64,6 +65,8 @@ def run_tests(only: Sequence[str]) -> int:
     checks, reals = _chosen(check_groups(), only, "check"), _chosen(real_groups(), only, "real")
     reals += [group for group in on_demand_groups() if group.name in only]
     make_environment("dev")
+    keep_bytecode()
+    compile_shared()
     checked = threading.Event()
     preparation = threading.Thread(target=_prepare_real, args=(reals, checked))
     preparation.start()

@@ -8,12 +8,17 @@ import asyncio
 import re
 import socket
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
+from tests.waiting import until
 
 from fairlead.apps import server
 from fairlead.apps.server import bind_socket, is_loopback, parse_address, require_loopback, serve
@@ -34,6 +39,34 @@ async def ask(port: int, path: str) -> bytes:
         return await reader.read()
     finally:
         writer.close()
+
+
+async def date(port: int) -> datetime:
+    found = re.search(rb"(?i)^date: (.*)\r$", await ask(port, "/"), re.MULTILINE)
+    assert found
+    return parsedate_to_datetime(found[1].decode())
+
+
+async def is_refused(port: int) -> bool:
+    try:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+    except ConnectionRefusedError:
+        return True
+    writer.close()
+    return False
+
+
+@asynccontextmanager
+async def served(app: Starlette = APP) -> AsyncIterator[tuple[int, asyncio.Task[None]]]:
+    """The port, and the task that serves."""
+    sock, ready = bind_socket("127.0.0.1", 0), asyncio.Event()
+    task = asyncio.create_task(serve(app, sock=sock, ready=ready))
+    try:
+        await asyncio.wait_for(ready.wait(), 5)
+        yield sock.getsockname()[1], task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 def test_a_taken_port_is_a_sentence_with_a_hint() -> None:
@@ -85,6 +118,52 @@ async def test_it_serves_reports_when_it_is_ready_and_stops_despite_a_client_tha
         assert time.monotonic() - began < 5
     with bind_socket("127.0.0.1", port):
         pass
+
+
+async def test_it_ends_when_it_is_cancelled_and_not_at_its_next_tick(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server, "_DATE_SECONDS", 3600.0)
+    monkeypatch.setattr(server, "GRACE_SECONDS", 3600)
+    async with served() as (port, task):
+        assert (await ask(port, "/")).endswith(b"hello")
+        task.cancel()
+        _, unfinished = await asyncio.wait([task], timeout=30)
+        assert not unfinished
+
+
+async def test_the_date_of_answers_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_DATE_SECONDS", 0.01)
+    async with served() as (port, _):
+        first = await date(port)
+        assert abs(first.timestamp() - time.time()) < 60
+
+        async def is_later() -> bool:
+            return await date(port) > first
+
+        await until(is_later)
+
+
+async def test_an_answer_that_has_begun_is_finished_after_a_stop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server, "GRACE_SECONDS", 3600)
+    begun, may_end = asyncio.Event(), asyncio.Event()
+
+    async def slow(request: Request) -> Response:
+        begun.set()
+        await may_end.wait()
+        return PlainTextResponse("whole")
+
+    async with served(Starlette(routes=[Route("/", slow)])) as (port, task):
+        answer = asyncio.create_task(ask(port, "/"))
+        await asyncio.wait_for(begun.wait(), 5)
+        task.cancel()
+        await until(lambda: is_refused(port))
+        _, unfinished = await asyncio.wait([task], timeout=0.2)
+        assert unfinished, "the server has ended before its answer"
+        may_end.set()
+        assert (await answer).endswith(b"whole")
 
 
 @pytest.mark.parametrize("protocol", ["websocket", "SPDY/3.1"])
