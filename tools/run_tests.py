@@ -36,7 +36,10 @@ from toolchains import REPOSITORY
 
 BUILD_NICENESS = 10
 BUILDER_GRACE = 20.0  # seconds
-CHECK_FIRST = ("unit", "run", "edge", "cli", "sim", "rules", "writes", "pages", "apps", "boards")
+CHECK_FIRST = (
+    *("unit", "run", "edge", "rules", "sim", "cli", "types", "apps"),
+    *("pages", "writes", "boards"),
+)
 REAL_FIRST = ("kube", "installed", "browser", "kubelet", "quota", "worlds", "fluid")
 """The longest groups begin first, so that no long one is left alone at the end.
 

@@ -328,6 +328,22 @@ def test_only_groups_with_the_console_wait_for_its_build(monkeypatch: pytest.Mon
     assert broken == {"pages": "no Node", "other": ""}
 
 
+def test_each_module_of_the_consoles_server_is_in_one_group() -> None:
+    groups = _tool("groups")
+    named = {each.name: set(each.steps[0].argv) for each in groups.check_groups()}
+    pages, writes = (
+        {word for word in named[name] if word.startswith("tests/")} for name in ("pages", "writes")
+    )
+    modules = {
+        str(path.relative_to(groups.REPOSITORY))
+        for each in groups.PAGES
+        for path in groups.REPOSITORY.glob(each)
+    }
+    assert pages | writes == modules
+    assert pages and writes and not pages & writes
+    assert set(_tool("run_tests").CHECK_FIRST) <= named.keys()
+
+
 def test_a_patient_step_has_a_lower_priority(tmp_path: Path) -> None:
     code, log = "import os; print(os.nice(0))", tmp_path / "log"
     found = []
