@@ -123,7 +123,7 @@ async def test_it_serves_reports_when_it_is_ready_and_stops_despite_a_client_tha
 async def test_it_ends_when_it_is_cancelled_and_not_at_its_next_tick(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(server, "_DATE_SECONDS", 3600.0)
+    monkeypatch.setattr(server, "DATE_SECONDS", 3600.0)
     monkeypatch.setattr(server, "GRACE_SECONDS", 3600)
     async with served() as (port, task):
         assert (await ask(port, "/")).endswith(b"hello")
@@ -133,7 +133,7 @@ async def test_it_ends_when_it_is_cancelled_and_not_at_its_next_tick(
 
 
 async def test_the_date_of_answers_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "_DATE_SECONDS", 0.01)
+    monkeypatch.setattr(server, "DATE_SECONDS", 0.01)
     async with served() as (port, _):
         first = await date(port)
         assert abs(first.timestamp() - time.time()) < 60

@@ -31,7 +31,8 @@ from fairlead.settings import READ_SECONDS
 GRACE_SECONDS: Final = 2
 """`GRACE_SECONDS`: time for running requests to finish after a stop, even if a client never reads.
 """
-_DATE_SECONDS: Final = 1.0
+DATE_SECONDS: Final = 1.0
+"""The time between two renewals of the `Date` of answers."""
 _FINISH_LOOK_SECONDS: Final = 0.01
 _BACKLOG: Final = 1024
 _FIRST_OF_SYSTEMD: Final = 3
@@ -207,7 +208,7 @@ class _Server(uvicorn.Server):
         """
         while not await self.on_tick(0):
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._ending.wait(), _DATE_SECONDS)
+                await asyncio.wait_for(self._ending.wait(), DATE_SECONDS)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Replaces uvicorn's own, which waits in steps of 0.1 s, at least one of them."""
