@@ -43,6 +43,10 @@ class UserError(FairleadError):
     exit_code = 1
 
 
+class NoHelm(UserError):
+    """There is no program `helm` here."""
+
+
 class OutsideError(FairleadError):
     """A failure outside of Fairlead: an API server, Prometheus, a disk.
 

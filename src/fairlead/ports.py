@@ -397,7 +397,7 @@ class ComponentQuestions(Protocol):
         ...
 
     def render(self, step: HelmStep) -> tuple[Manifest, ...]:
-        """The objects of a chart. Raises UserError without Helm."""
+        """The objects of a chart. Raises NoHelm without Helm."""
         ...
 
     def placed(self, manifests: Sequence[Manifest], namespace: str) -> tuple[Manifest, ...]:

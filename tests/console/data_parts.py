@@ -14,7 +14,14 @@ from fairlead.errors import AlreadyExists, ChangedMeanwhile
 from fairlead.model.actions import Manifest, ObjectRef, object_ref
 from fairlead.model.jobs.acceleration import AccelerationFacts, DataUser
 from fairlead.model.jobs.data_details import DataLoad, DataReasons, DataSetFacts
-from fairlead.model.jobs.datasets import Claim, DataMount, DataRuntime, DataSet, FoundData
+from fairlead.model.jobs.datasets import (
+    Claim,
+    ControllerState,
+    DataMount,
+    DataRuntime,
+    DataSet,
+    FoundData,
+)
 from fairlead.model.operations.operation import Operation
 from fairlead.model.records.rows import OperationRow
 from fairlead.ports import LeaseRecord
@@ -101,13 +108,19 @@ class StillData:
             "runtimes": found.runtimes,
             "nodes": (gpu_node("gpu-1"), gpu_node("gpu-2")),
             "has_kinds": self.has_fluid,
-            "has_controller": self.has_fluid,
+            "controllers": CONTROLLERS if self.has_fluid else (),
             "csi_nodes": frozenset(("gpu-1", "gpu-2")),
             "has_volume": False,
             "has_release": False,
             **self.facts_more,
         }
         return AccelerationFacts(**given)
+
+
+CONTROLLERS = (
+    ControllerState("dataset-controller", 1, 1),
+    ControllerState("alluxioruntime-controller"),
+)
 
 
 class MemoryRecords:

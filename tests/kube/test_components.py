@@ -272,7 +272,7 @@ def test_what_another_program_made_is_refused(
         (("upgrade", "fluid", "--chart", "x"), "`fluid` is not installed"),
         (("remove", "fluid"), "`fluid` is not installed"),
         (("remove", "quota"), "`quota` is not installed"),
-        (("deploy", "fluid", "--chart", "x"), "there is no program `helm`"),
+        (("deploy", "fluid", "--chart", "x"), "or run `helm upgrade --install fluid x "),
         (("deploy", "mpi-operator", "--manifests", "/nowhere"), "`/nowhere` cannot be read"),
     ],
 )

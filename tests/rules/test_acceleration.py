@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from fairlead.model.installed.finding import State
 from fairlead.model.jobs.acceleration import Acceleration, AccelerationFacts, DataUser
-from fairlead.model.jobs.datasets import Claim, DataMount, DataRuntime, DataSet
+from fairlead.model.jobs.datasets import Claim, ControllerState, DataMount, DataRuntime, DataSet
 from fairlead.model.node import Condition, Node, Taint
 from fairlead.rules.data.acceleration import (
     blockers,
@@ -32,12 +32,16 @@ def node(name: str, **more: Any) -> Node:
 
 CLAIM = Claim("n", "raw", ("ReadWriteMany",), phase="Bound", volume="pv-1", size=10 * GIB)
 NODES = tuple(node(f"node-{number}") for number in range(3))
+ALLUXIO, DATA_SETS = "alluxioruntime-controller", "dataset-controller"
+CONTROLLERS = (ControllerState(DATA_SETS, 1, 1), ControllerState(ALLUXIO, 0, 0))
+"""As Fluid is before its first data set."""
+DOWN = (ControllerState(DATA_SETS, 1, 0), ControllerState(ALLUXIO, 0, 0))
 GOOD = AccelerationFacts(
     CLAIM,
     claims=(CLAIM,),
     nodes=NODES,
     has_kinds=True,
-    has_controller=True,
+    controllers=CONTROLLERS,
     csi_nodes=frozenset(each.name for each in NODES),
     has_volume=False,
     has_release=False,
@@ -76,8 +80,9 @@ def test_all_checks_are_reported_once_and_good_ones_too() -> None:
 
 FAULTS: list[tuple[str, AccelerationFacts, State]] = [
     ("fluid-crds", replace(GOOD, has_kinds=False), State.FAIL),
-    ("runtime-controller", replace(GOOD, has_controller=False), State.FAIL),
-    ("runtime-controller", replace(GOOD, has_controller=None), State.UNKNOWN),
+    ("runtime-controller", replace(GOOD, controllers=CONTROLLERS[:1]), State.FAIL),
+    ("runtime-controller", replace(GOOD, controllers=None), State.UNKNOWN),
+    ("runtime-controller", replace(GOOD, controllers=DOWN), State.WARN),
     ("csi", replace(GOOD, csi_nodes=frozenset()), State.FAIL),
     ("csi", replace(GOOD, csi_nodes=frozenset({"node-1"})), State.WARN),
     ("csi", replace(GOOD, csi_nodes=None), State.UNKNOWN),

@@ -7,8 +7,15 @@ from typing import Any
 import pytest
 
 from fairlead.model.jobs.acceleration import DataUser
-from fairlead.model.jobs.data_details import ControllerState, DataReasons
-from fairlead.model.jobs.datasets import Claim, DataRuntime, DataSet, FoundData, RuntimePart
+from fairlead.model.jobs.data_details import DataReasons
+from fairlead.model.jobs.datasets import (
+    Claim,
+    ControllerState,
+    DataRuntime,
+    DataSet,
+    FoundData,
+    RuntimePart,
+)
 from fairlead.rules.data.listing import DataRow, data_rows
 
 NOW = 1_000_000.0

@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.model.installed.finding import State
 from fairlead.model.jobs.acceleration import Acceleration, AccelerationFacts, CachedSource
-from fairlead.model.jobs.datasets import DataSet, SecretOption
+from fairlead.model.jobs.datasets import ControllerState, DataSet, SecretOption
 from fairlead.model.node import Condition, Node
 from fairlead.rules.data.acceleration import begun_data_set
 from fairlead.rules.data.sources import check_source, uri_fault
@@ -20,7 +20,7 @@ FACTS = AccelerationFacts(
     None,
     nodes=(NODE,),
     has_kinds=True,
-    has_controller=True,
+    controllers=(ControllerState("alluxioruntime-controller", 1, 1),),
     csi_nodes=frozenset({"a"}),
     has_volume=False,
     has_release=False,

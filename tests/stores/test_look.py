@@ -91,3 +91,23 @@ def test_an_empty_database_of_another_character_set_is_refused(address: StoreAdd
     migrate(address)
     ran(address, narrow)
     assert looked(address).is_good
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        ("postgres//u:hunter2@h/d", "the URL of the store names no engine"),
+        ("postgresql://u@h", "the URL `postgresql://u@h` names no user, no host or no database"),
+        (
+            "postgresql://u:hunter2@h/d",
+            "the URL of the store contains a password, which other users of this machine may read",
+        ),
+    ],
+)
+def test_a_wrong_address_has_a_hint_for_a_page_which_has_no_flags(url: str, sentence: str) -> None:
+    found = look_at_store(url, "hunter2")
+    assert (found.is_good, found.sentence) == (False, sentence)
+    assert found.hint == (
+        "write `postgresql://USER@HOST:PORT/DATABASE` or `mysql://USER@HOST:PORT/DATABASE`, and "
+        "the password into its own field"
+    )

@@ -27,6 +27,9 @@ describe("catalogues", () => {
     const latin = Object.entries(zhCN).filter(([key, text]) => !/[\u4e00-\u9fff]/.test(text) && !/^(frame.language|col\.(ip|cpu|max|min|used)|mode\.mig|node\.pod|map\.grantedUnits|table\.page|clause\.between)$/.test(key));
     expect(latin).toEqual([]);
   });
+  it("what cancels an operation is not called like what closes its dialog", () => {
+    for (const words of Object.values(catalogues)) expect(words["operations.cancel"]).not.toBe(words["form.cancel"]);
+  });
   it("every message key in the sources exists", () => {
     const used = sources().flatMap((text) => [...text.matchAll(/\bt\("([a-zA-Z]+\.[\w.-]+)"/g)].map((m) => m[1] as string));
     expect(used.length).toBeGreaterThan(150);

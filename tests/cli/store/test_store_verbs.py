@@ -74,8 +74,8 @@ BAD_URLS = {
         "the URL of the store contains a password, which other users of this machine may read"
     ),
     "oracle://f@db/f": "`oracle` is no engine of a store",
-    "": "`` is no engine of a store",
-    "store.sqlite": "`` is no engine of a store",
+    "": "the URL of the store names no engine",
+    "store.sqlite": "the URL of the store names no engine",
     "postgresql://db/f": "the URL `postgresql://db/f` names no user, no host or no database",
     "postgresql://f@db": "the URL `postgresql://f@db` names no user, no host or no database",
     "postgresql://f@db/f?sslmode=off": (

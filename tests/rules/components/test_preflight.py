@@ -169,6 +169,31 @@ def test_a_chart_needs_helm_and_the_command_is_shown() -> None:
     assert finding.state is State.FAIL and "policy `p` denied request" in finding.sentence
 
 
+def test_without_helm_a_chart_that_could_not_be_read_is_not_called_empty() -> None:
+    given = wanted(DEPLOY, id="prometheus", place="monitoring", release="prometheus", chart="c")
+    assert one(preflight(given, facts(), rows()), "config-complete").state is State.OK
+    read = one(preflight(given, facts(has_helm=True), rows()), "config-complete")
+    assert (read.state, read.sentence) == (State.FAIL, "there are no objects in it")
+
+
+def test_a_chart_that_is_not_named_needs_helm_which_creates_its_namespace() -> None:
+    given = wanted(
+        DEPLOY,
+        id="prometheus",
+        place="monitoring",
+        release="prometheus",
+        version="",
+        has_source=False,
+    )
+    found = preflight(given, facts(namespace=None), rows())
+    assert [each.check for each in found if each.state is State.FAIL] == ["config-complete", "helm"]
+    assert one(found, "config-complete").mend == "name its address: `--chart ADDRESS`"
+    assert one(found, "helm").mend.endswith(
+        "run `helm upgrade --install prometheus CHART -n monitoring --create-namespace -f VALUES` "
+        "where it is"
+    )
+
+
 def crd(found: Any, result: Any = None, *versions: str) -> Finding:
     manifest = definition("mpijobs.kubeflow.org", *versions)
     return check("crd-owner", manifest, tried=[TriedObject(manifest, found, result or found)])

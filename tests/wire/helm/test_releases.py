@@ -164,6 +164,27 @@ def test_a_lost_api_server_is_known(errors: str, is_unreachable: bool) -> None:
     assert failure_of(errors).is_unreachable is is_unreachable
 
 
+REFUSED = "dial tcp 127.0.0.1:1: connect: connection refused"
+CHART_HINT = "check the chart's address and version, and that this machine reaches it"
+
+
+@pytest.mark.parametrize(
+    ("errors", "hint"),
+    [
+        (f'Error: Get "https://127.0.0.1:1/v2/charts/a/tags/list": {REFUSED}', CHART_HINT),
+        (f'Error: Get "https://charts.example/a-1.0.0.tgz": {REFUSED}', CHART_HINT),
+        (f'Error: Get "https://127.0.0.1:1/apis/autoscaling/v2/x": {REFUSED}', ""),
+        (
+            f'Error: Kubernetes cluster unreachable: Get "https://127.0.0.1:1/version": {REFUSED}',
+            "",
+        ),
+    ],
+)
+def test_a_registry_that_does_not_answer_has_a_hint_about_the_chart(errors: str, hint: str) -> None:
+    """As Helm 3 and 4 print it."""
+    assert failure_of(errors).hint == hint
+
+
 def test_an_absent_release() -> None:
     assert is_absent("Error: release: not found")
     assert not is_absent('Error: path "./release" not found')

@@ -1587,7 +1587,7 @@ export const en = {
   "operations.undo": "Undone",
   "operations.event": "Newest warning",
   "operations.stopping": "ends before its next step",
-  "operations.cancel": "Cancel",
+  "operations.cancel": "Cancel the operation",
   "operations.cancelQuestion": "Cancel operation {id}?",
   "operations.cancelEffect": "It ends before its next step, and what it has made is removed.",
   "operations.retry": "Retry",

@@ -1588,7 +1588,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "operations.undo": "回退",
   "operations.event": "最新告警",
   "operations.stopping": "将在下一步之前结束",
-  "operations.cancel": "取消",
+  "operations.cancel": "取消操作",
   "operations.cancelQuestion": "取消操作 {id}？",
   "operations.cancelEffect": "操作在下一步之前结束，已创建的对象将被删除。",
   "operations.retry": "重试",

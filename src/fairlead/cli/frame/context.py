@@ -331,7 +331,7 @@ class ClusterComponents(Protocol):
         ...
 
     def render(self, step: HelmStep) -> tuple[Manifest, ...]:
-        """The objects of a chart. Raises UserError without Helm, OutsideError if it fails."""
+        """The objects of a chart. Raises NoHelm without Helm, OutsideError if it fails."""
         ...
 
     def placed(self, manifests: Sequence[Manifest], namespace: str) -> tuple[Manifest, ...]:

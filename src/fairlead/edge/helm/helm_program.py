@@ -25,7 +25,7 @@ from fairlead.edge.connection.connection import Connection
 from fairlead.edge.helm.helm_blocking import PROGRAM_VARIABLE, find_helm
 from fairlead.edge.helm.kubeconfig import render_kubeconfig
 from fairlead.edge.helm.process import Ended, ended
-from fairlead.errors import OutsideError, UserError
+from fairlead.errors import NoHelm, OutsideError, UserError
 from fairlead.model.actions import Manifest
 from fairlead.model.operations.operation import HelmRelease, HelmStep
 from fairlead.wire.helm.failures import failure_of, is_absent
@@ -118,7 +118,7 @@ class HelmProgram:
         program = find_helm(self._environment)
         if not program:
             hint = f"install Helm 3 or Helm 4, or name its program with {PROGRAM_VARIABLE}"
-            raise UserError("there is no program `helm`", hint)
+            raise NoHelm("there is no program `helm`", hint)
         kubeconfig = await asyncio.to_thread(render_kubeconfig, self._connection)
         with _unnamed_file(kubeconfig) as descriptor, _empty_home() as home:
             return await ended(

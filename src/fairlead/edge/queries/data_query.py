@@ -30,8 +30,8 @@ from fairlead.edge.queries.job_query import sorted_out
 from fairlead.errors import OutsideError
 from fairlead.model.actions import ObjectRef
 from fairlead.model.jobs.acceleration import AccelerationFacts, DataUser
-from fairlead.model.jobs.data_details import ControllerState, DataReasons, DataSetFacts
-from fairlead.model.jobs.datasets import FoundData
+from fairlead.model.jobs.data_details import DataReasons, DataSetFacts
+from fairlead.model.jobs.datasets import ControllerState, FoundData
 from fairlead.model.keys import LABEL_QUOTA, QUOTA_ENFORCED
 from fairlead.model.pod import Owner, controller_of
 from fairlead.model.source import Source
@@ -46,7 +46,6 @@ from fairlead.wire.data.data_load import (
 )
 from fairlead.wire.data.fluid import (
     ALLUXIO,
-    CONTROLLER,
     DATASET,
     FLUID_NAMESPACE,
     RUNTIMES,
@@ -131,7 +130,7 @@ class DataQuery:
         *values, users, labels = self._together(
             partial(self.read, namespace),
             partial(self._is_served, ItemReader(_ALLUXIO, _names_form()), namespace),
-            partial(self._has, DEPLOYMENTS, CONTROLLER, FLUID_NAMESPACE),
+            self._controllers,
             partial(
                 self._list, ItemReader(_CSI_NODES, JsonForm(WireCsiNode, parse_csi_node)), _ALL
             ),
@@ -146,7 +145,7 @@ class DataQuery:
             partial(self.users, namespace),
             partial(self._labels, namespace),
         )
-        data, alluxio, controller, csi, nodes, volume, release, exclusive = values
+        data, alluxio, controllers, csi, nodes, volume, release, exclusive = values
         if data.failures:
             hint = "use a user who may list claims and data sets there"
             raise OutsideError("kubernetes", data.failures, hint)
@@ -157,7 +156,7 @@ class DataQuery:
             runtimes=data.runtimes,
             nodes=None if nodes is None else tuple(nodes),
             has_kinds=data.has_fluid and alluxio is not False,
-            has_controller=controller,
+            controllers=None if controllers is None else tuple(controllers),
             csi_nodes=None if csi is None else frozenset(filter(None, csi)),
             has_volume=volume,
             has_release=release,

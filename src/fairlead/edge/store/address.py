@@ -15,10 +15,11 @@ SQLITE: Final = "sqlite"
 POSTGRESQL: Final = "postgresql"
 MYSQL: Final = "mysql"
 _PORTS: Final = {POSTGRESQL: 5432, MYSQL: 3306}
-_FORMS: Final = (
+FORMS: Final = (
     "write `sqlite:///FILE`, `postgresql://USER@HOST:PORT/DATABASE` or "
     "`mysql://USER@HOST:PORT/DATABASE`"
 )
+IN_A_FILE: Final = "write it into a file and name that by --store-password-file"
 
 
 class StoreAddress(Struct, frozen=True):
@@ -64,19 +65,21 @@ def store_address(url: str, password_file: str = "", authority: str = "") -> Sto
         port = parts.port
     except ValueError as error:
         # the URL may contain a password
-        raise UserError("the URL of the store is malformed", _FORMS) from error
+        raise UserError("the URL of the store is malformed", FORMS) from error
     if parts.password is not None:
         raise UserError(
             "the URL of the store contains a password, which other users of this machine may read",
-            "write it into a file and name that by --store-password-file",
+            IN_A_FILE,
         )
     if parts.scheme == SQLITE:
         return _sqlite_address(url, password_file, authority)
     if parts.scheme not in _PORTS:
-        raise UserError(f"`{parts.scheme}` is no engine of a store", _FORMS)
+        if not parts.scheme:  # what stands there may be a password
+            raise UserError("the URL of the store names no engine", FORMS)
+        raise UserError(f"`{parts.scheme}` is no engine of a store", FORMS)
     database = unquote(parts.path.removeprefix("/"))
     if not parts.username or not parts.hostname or not database:
-        raise UserError(f"the URL `{url}` names no user, no host or no database", _FORMS)
+        raise UserError(f"the URL `{url}` names no user, no host or no database", FORMS)
     return StoreAddress(
         parts.scheme,
         user=unquote(parts.username),

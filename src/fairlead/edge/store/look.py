@@ -13,12 +13,24 @@ from msgspec.structs import replace
 from sqlalchemy import text
 
 from fairlead.edge.store import engines
-from fairlead.edge.store.address import MYSQL, POSTGRESQL, SQLITE, StoreAddress, store_address
+from fairlead.edge.store.address import (
+    FORMS,
+    IN_A_FILE,
+    MYSQL,
+    POSTGRESQL,
+    SQLITE,
+    StoreAddress,
+    store_address,
+)
 from fairlead.edge.store.migrate import stored_version
 from fairlead.edge.store.tables import VERSIONS
 from fairlead.errors import FairleadError
 from fairlead.model.records.rows import StoreLook
 
+_FORMS: Final = (  # a page has no flags
+    "write `postgresql://USER@HOST:PORT/DATABASE` or `mysql://USER@HOST:PORT/DATABASE`, and the "
+    "password into its own field"
+)
 _ENCODING: Final = "UTF8"
 """Of a PostgreSQL database."""
 _CHARACTERS: Final = "utf8mb4"
@@ -41,7 +53,8 @@ def look_at_store(url: str, password: str) -> StoreLook:
             return StoreLook(False, "SQLite is the built-in store: a file, and no server", hint)
         return _looked(replace(address, password=password))
     except FairleadError as error:
-        return StoreLook(False, _hidden(error.what, password), _hidden(error.hint, password))
+        hint = _FORMS if error.hint in (FORMS, IN_A_FILE) else error.hint
+        return StoreLook(False, _hidden(error.what, password), _hidden(hint, password))
 
 
 def _looked(address: StoreAddress) -> StoreLook:

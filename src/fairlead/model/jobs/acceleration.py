@@ -6,7 +6,13 @@ from typing import Literal
 
 from msgspec import Struct
 
-from fairlead.model.jobs.datasets import Claim, DataRuntime, DataSet, SecretOption
+from fairlead.model.jobs.datasets import (
+    Claim,
+    ControllerState,
+    DataRuntime,
+    DataSet,
+    SecretOption,
+)
 from fairlead.model.node import Node
 from fairlead.model.pod import Owner
 
@@ -50,11 +56,11 @@ class AccelerationFacts(Struct, frozen=True):
     """What a cluster has, for one claim and one name; None = it may not be read.
 
     `claims`, `data_sets`, `runtimes`: of the claim's namespace. `has_kinds`: the API server serves
-    data sets and Alluxio's runtimes. `has_controller`: Fluid's controller of Alluxio is deployed.
-    `csi_nodes`: nodes with Fluid's volume driver. `has_volume`: a volume named
-    `NAMESPACE-NAME` exists. `has_release`: a Helm release of that name exists. `users`: nodes of
-    the running pods that mount the claim. `is_governed`: pods of the namespace count in quota.
-    `exclusive`: nodes with a worker of a data set of the namespace that shares no node.
+    data sets and Alluxio's runtimes. `controllers`: all Deployments of Fluid. `csi_nodes`: nodes
+    with Fluid's volume driver. `has_volume`: a volume named `NAMESPACE-NAME` exists. `has_release`:
+    a Helm release of that name exists. `users`: nodes of the running pods that mount the claim.
+    `is_governed`: pods of the namespace count in quota. `exclusive`: nodes with a worker of a data
+    set of the namespace that shares no node.
     """
 
     claim: Claim | None
@@ -63,7 +69,7 @@ class AccelerationFacts(Struct, frozen=True):
     runtimes: tuple[DataRuntime, ...] = ()
     nodes: tuple[Node, ...] | None = None
     has_kinds: bool = False
-    has_controller: bool | None = None
+    controllers: tuple[ControllerState, ...] | None = None
     csi_nodes: frozenset[str] | None = None
     has_volume: bool | None = None
     has_release: bool | None = None

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from fairlead.model.event import Event
 from fairlead.model.jobs.acceleration import DataUser
-from fairlead.model.jobs.datasets import FoundData
+from fairlead.model.jobs.datasets import ControllerState, FoundData
 from fairlead.model.moment import Moment
 
 
@@ -31,14 +31,6 @@ class DataLoad(Struct, frozen=True):
     @property
     def is_ended(self) -> bool:
         return self.phase in ("Complete", "Failed")
-
-
-class ControllerState(Struct, frozen=True, gc=False):
-    """A Deployment of Fluid: `ready` of `wanted` replicas are ready."""
-
-    name: str
-    wanted: int = 0
-    ready: int = 0
 
 
 class DataReasons(Struct, frozen=True):

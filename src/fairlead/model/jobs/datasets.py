@@ -180,6 +180,14 @@ class FoundClaims(Struct, frozen=True):
     data_sets: tuple[DataSet, ...] | None = None
 
 
+class ControllerState(Struct, frozen=True, gc=False):
+    """A Deployment of Fluid: `ready` of `wanted` replicas are ready."""
+
+    name: str
+    wanted: int = 0
+    ready: int = 0
+
+
 class FoundData(Struct, frozen=True):
     """Data of one namespace, or of all, as read. `sources`: what could not be read.
 

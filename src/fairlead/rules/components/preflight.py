@@ -57,7 +57,7 @@ def preflight(wanted: WantedComponent, facts: PlanFacts, rows: Rows) -> list[Fin
     return [
         _api(facts.server),
         _permissions(facts),
-        _config(wanted),
+        _config(wanted, facts),
         _helm(wanted, facts),
         _definition_owner(wanted, facts),
         _other_release(wanted, facts, rows),
@@ -120,8 +120,8 @@ def _permissions(facts: PlanFacts) -> Finding:
     return Finding("permissions", State.OK, "you may write all objects")
 
 
-def _config(wanted: WantedComponent) -> Finding:
-    faults = list(_config_faults(wanted))
+def _config(wanted: WantedComponent, facts: PlanFacts) -> Finding:
+    faults = list(_config_faults(wanted, is_read=facts.has_helm or not wanted.chart))
     if faults:
         sentence = "; ".join(fault for fault, _ in faults)
         mend = "; ".join(dict.fromkeys(mend for _, mend in faults))
@@ -129,16 +129,18 @@ def _config(wanted: WantedComponent) -> Finding:
     return Finding("config-complete", State.OK, "all that it needs is given")
 
 
-def _config_faults(wanted: WantedComponent) -> Iterator[tuple[str, str]]:
-    """Each with what mends it. A chart does not get values with a secret, so it has no objects."""
+def _config_faults(wanted: WantedComponent, *, is_read: bool) -> Iterator[tuple[str, str]]:
+    """Each with what mends it. A chart does not get values with a secret, so it has no objects.
+    `is_read`: whether the objects could be read, for which a chart needs Helm.
+    """
     secrets = plain_secrets(wanted.values)
     yield from value_faults(wanted.component, wanted.values)
     if not wanted.has_source:
         is_helm = wanted.component.backend is Backend.HELM
         what = f"the {'chart' if is_helm else 'manifests'} of `{wanted.component.id}`"
-        flag = "--chart ADDRESS" if is_helm else "--manifests FILE"
-        yield f"{what} {'is' if is_helm else 'are'} not named", f"add `{flag}`"
-    elif not wanted.objects and not secrets:
+        mend = "its address: `--chart ADDRESS`" if is_helm else "its objects: `--manifests FILE`"
+        yield f"{what} {'is' if is_helm else 'are'} not named", f"name {mend}"
+    elif is_read and not wanted.objects and not secrets:
         yield "there are no objects in it", "check the chart or the manifests, and the values"
     if wanted.version and not is_version(wanted.version):
         yield f"the version is `{wanted.version}`", "write one like 1.0.8"
@@ -152,7 +154,7 @@ def _config_faults(wanted: WantedComponent) -> Iterator[tuple[str, str]]:
 
 
 def _helm(wanted: WantedComponent, facts: PlanFacts) -> Finding:
-    is_needed = bool(wanted.chart or facts.release)
+    is_needed = bool(wanted.chart or wanted.release or facts.release)
     if not is_needed:
         return Finding("helm", State.OK, "the component needs no Helm")
     if not facts.has_helm:
@@ -177,7 +179,8 @@ def helm_command(wanted: WantedComponent) -> str:
     if wanted.do is OperationKind.REMOVE:
         return f"helm uninstall {name} {place}"
     version = f" --version {wanted.version}" if wanted.version else ""
-    command = f"helm upgrade --install {name} {wanted.chart}{version} {place} --create-namespace"
+    chart = f"{wanted.chart or 'CHART'}{version}"
+    command = f"helm upgrade --install {name} {chart} {place} --create-namespace"
     return f"{command} -f VALUES"
 
 
@@ -321,7 +324,7 @@ def _namespace(wanted: WantedComponent, facts: PlanFacts) -> Finding:
             (each["kind"], each["metadata"]["name"]) == ("Namespace", name)
             for each in wanted.objects
         )
-        if made or wanted.chart:
+        if made or wanted.release:  # Helm creates it
             return Finding("namespace", State.OK, f"namespace `{name}` will be created")
         sentence = f"namespace `{name}` does not exist"
         return Finding("namespace", State.FAIL, sentence, f"`kubectl create namespace {name}`")

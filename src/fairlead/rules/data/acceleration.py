@@ -128,14 +128,7 @@ def _fluid(facts: AccelerationFacts) -> Iterator[Finding]:
         "the API server does not serve `datasets` and `alluxioruntimes` of `data.fluid.io`",
         "install Fluid: https://fluid-cloudnative.io",
     )
-    name = "alluxioruntime-controller"
-    yield _known(
-        "runtime-controller",
-        facts.has_controller,
-        f"the Deployment `{name}` exists",
-        f"there is no Deployment `{name}` in `fluid-system`",
-        "install Fluid with `runtime.alluxio.enabled=true`",
-    )
+    yield _controller(facts)
     nodes = {each.name for each in eligible_nodes(facts.nodes or ())}
     if facts.csi_nodes is None:
         yield Finding("csi", State.UNKNOWN, "the drivers of nodes may not be read")
@@ -150,6 +143,28 @@ def _fluid(facts: AccelerationFacts) -> Iterator[Finding]:
         state,
         f"without the driver `fuse.csi.fluid.io`: {_some(lacking)}; pods there cannot mount it",
         "the DaemonSet `csi-nodeplugin-fluid` in `fluid-system` brings it",
+    )
+
+
+def _controller(facts: AccelerationFacts) -> Finding:
+    """0 replicas are normal: `dataset-controller` scales it up. One of both has to be ready."""
+    name, starter = "alluxioruntime-controller", "dataset-controller"
+    states = {each.name: each for each in facts.controllers or ()}
+    found = _known(
+        "runtime-controller",
+        None if facts.controllers is None else name in states,
+        f"the Deployment `{name}` exists",
+        f"there is no Deployment `{name}` in `fluid-system`",
+        "install Fluid with `runtime.alluxio.enabled=true`",
+    )
+    is_moved = any(states[each].ready for each in (name, starter) if each in states)
+    if found.state is not State.OK or is_moved:
+        return found
+    return Finding(
+        found.check,
+        State.WARN,
+        f"neither `{starter}` nor `{name}` is ready: the data set stays NotBound until one is",
+        "`kubectl -n fluid-system get deployments,pods` shows the reason",
     )
 
 

@@ -7,8 +7,8 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.model.actions import Manifest
-from fairlead.model.jobs.data_details import ControllerState, DataLoad, Preheat
-from fairlead.model.jobs.datasets import DATA_LOAD_KIND, FLUID_API, DataSet
+from fairlead.model.jobs.data_details import DataLoad, Preheat
+from fairlead.model.jobs.datasets import DATA_LOAD_KIND, FLUID_API, ControllerState, DataSet
 from fairlead.wire.data.fluid import VERSION, WireDataCondition
 from fairlead.wire.kube.objects import WireMeta, epoch
 from fairlead.wire.names import ANNOTATION_OPERATION, FLUID_GROUP

@@ -28,7 +28,8 @@ _HINTS: Final[tuple[tuple[str, str], ...]] = (
     ),
     (r"values don't meet the specifications|schema", BAD_VALUES),
     (
-        r'path ".*" not found|failed to fetch|not a valid chart repository|no such host'
+        r'(Get|Head) "https?://[^/"]+(/v2/|[^"]*(\.tgz|index\.yaml)")'
+        r'|path ".*" not found|failed to fetch|not a valid chart repository|no such host'
         r"|manifest unknown|failed to perform|Chart\.yaml file is missing|non-absolute URLs",
         "check the chart's address and version, and that this machine reaches it",
     ),

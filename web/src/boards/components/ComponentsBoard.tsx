@@ -48,12 +48,12 @@ export function ComponentsBoard() {
       <div className="filters">
         <Choice name="group" label={t("components.group")} choices={facets?.["group"] ?? []} params={params} set={set} width={150} nameOf={(word) => groupWord(word, words)} />
         <Choice name="state" label={t("components.state")} choices={facets?.["state"] ?? []} params={params} set={set} width={130} nameOf={(word) => statusWord(word, t)} />
+        {mayDeploy && (
+          <Button type="primary" disabled={chosen.length === 0} onClick={() => setAsked(true)} data-testid="action-deploy-ticked">
+            {t("components.deployTicked", { n: chosen.length })}
+          </Button>
+        )}
         <div className="end">
-          {mayDeploy && (
-            <Button type="primary" disabled={chosen.length === 0} onClick={() => setAsked(true)} data-testid="action-deploy-ticked">
-              {t("components.deployTicked", { n: chosen.length })}
-            </Button>
-          )}
           <SearchFilter params={params} set={set} placeholder={t("components.search")} />
         </div>
       </div>

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fairlead.errors import UserError
+from fairlead.errors import NoHelm, UserError
 from fairlead.model.actions import Manifest, object_ref
 from fairlead.model.installed.component_facts import PlanFacts, WantedComponent
 from fairlead.model.installed.finding import Finding
@@ -143,7 +143,10 @@ def wanted_component(
     if source.chart:
         if plain_secrets(wanted.values) or not source.has_helm:
             return wanted  # the check names them; the chart does not get them
-        rendered = cluster.render(helm_step(wanted))
+        try:
+            rendered = cluster.render(helm_step(wanted))
+        except NoHelm:
+            return wanted  # the check `helm` has the command to run elsewhere
         return replace(wanted, objects=cluster.placed(rendered, place))
     if is_helm or given is None:
         return wanted
