@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -14,13 +14,12 @@ import aiohttp
 from tests.console.clusters import living_cluster
 from tests.console.worlds import still_world
 
-from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
+from fairlead.apps.console_server import ConsoleServer, ConsoleSettings, PastMoment
 from fairlead.apps.server import bind_socket
 from fairlead.console.http.sign_in.desk import SignInDesk
 from fairlead.console.http.subjects import Subjects
 from fairlead.console.http.writing.job_forms import JobForms
 from fairlead.console.pages.endpoints import BASE
-from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.ports import Ports, UsageLedger
 
 
@@ -51,7 +50,7 @@ class Page:
 async def console(
     world: Ports | None = None,
     settings: ConsoleSettings | None = None,
-    past: Iterator[ClusterSnapshot] | None = None,
+    past: Callable[[], Sequence[PastMoment]] | None = None,
     desk: SignInDesk | None = None,
     subjects: Subjects | None = None,
     forms: JobForms | None = None,

@@ -8,7 +8,8 @@ import gzip
 import json
 import math
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -31,6 +32,7 @@ from tests.waiting import until
 
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
 from fairlead.cli.submit.forms import SubmitForms
+from fairlead.console.charts.history import SLOTS, TICK_SECONDS
 from fairlead.console.charts.history_samples import SAMPLED
 from fairlead.console.pages.endpoints import BASE, ENDPOINTS
 from fairlead.errors import OutsideError, UserError
@@ -508,16 +510,22 @@ async def test_the_ring_is_filled_and_drawn() -> None:
 
 
 async def test_charts_show_the_past_that_the_server_was_given() -> None:
-    is_reported = False
+    made = []
 
-    def past() -> Iterator[ClusterSnapshot]:
-        nonlocal is_reported
-        for ago in range(8, 0, -1):
-            yield msgspec.structs.replace(living_cluster(), taken_at=EPOCH - 15 * ago)
-        is_reported = True
+    def snapshot(at: float) -> ClusterSnapshot:
+        made.append(at)
+        return msgspec.structs.replace(living_cluster(), taken_at=at)
 
-    async with console(past=past()) as page:
-        await until(lambda: is_reported)
+    moments = [(at, partial(snapshot, at)) for at in (EPOCH - 15 * ago for ago in range(8, 0, -1))]
+    too_old = EPOCH - 2 * SLOTS * TICK_SECONDS
+    moments.insert(0, (too_old, partial(snapshot, too_old)))
+    async with console(past=lambda: moments) as page:
+        await until(lambda: page.server.history.line_count)
+        assert page.server.history.is_being_read
+        assert made == [], "nobody has looked yet"
+        await page.json("/overview")
+        await until(lambda: not page.server.history.is_being_read)
+        assert made == [at for at, _ in moments[1:]], "each once, without those out of reach"
         chart = await page.json("/charts/cluster-gpus-allocated")
         assert all(
             value is not None for line in chart["series"] for _, value in line["points"][-8:]
@@ -527,14 +535,20 @@ async def test_charts_show_the_past_that_the_server_was_given() -> None:
         ), "before it no request looked"
 
 
+async def test_a_console_without_a_past_does_not_wait_for_it() -> None:
+    async with console(past=lambda: ()) as page:
+        await until(lambda: not page.server.history.is_being_read)
+        assert not page.server.board_states.asked.is_set()
+
+
 async def test_a_past_that_breaks_is_reported_and_the_charts_go_on(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def broken() -> Iterator[ClusterSnapshot]:
-        yield msgspec.structs.replace(living_cluster(), taken_at=EPOCH - 30)
+    def broken() -> ClusterSnapshot:
         raise ValueError("the past is lost")
 
-    async with console(past=broken()) as page:
+    async with console(past=lambda: [(EPOCH - 30, broken)]) as page:
+        await page.json("/overview")
         await until(lambda: "the past cannot be remembered" in caplog.text)
         assert (await page.json("/charts/cluster-gpus-allocated"))["series"]
 

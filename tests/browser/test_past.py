@@ -61,7 +61,7 @@ async def _live(taken: dict[int, ClusterSnapshot]) -> tuple[MemoryLedger, int]:
     world = sharing_world(load_scenario("default"), 5, begin)
     world.warm_up()
     world.run_until(begin)
-    reader, keeper = WorldReader(world), StateKeeper(ledger)
+    reader, keeper = WorldReader(world.cluster), StateKeeper(ledger)
     for number in range(LOOKS):
         snapshot = take_snapshot(world, reader)
         at = round(snapshot.taken_at * 1000)

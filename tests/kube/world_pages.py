@@ -54,7 +54,7 @@ async def _pages_of(world: World) -> Pages:
     await devices.refresh()
     gpu = b"".join(devices.page.pieces).decode()
     readings = FakeReadings(parse_readings(parse_page(gpu).samples, now))
-    snapshot = take_snapshot(world, WorldReader(world))
+    snapshot = take_snapshot(world, WorldReader(world.cluster))
     cluster = ClusterExporter(
         FakeCluster(snapshot), readings, world.clock, ClusterExporterSettings(node="host")
     )

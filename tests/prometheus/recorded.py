@@ -89,7 +89,7 @@ def _pages(world: World, steps: int, kept: frozenset[str]) -> Iterator[dict[Seri
     """The lines of all pages together at each minute. A node whose kubelet is silent has no
     exporter that answers.
     """
-    reader = WorldReader(world)
+    reader = WorldReader(world.cluster)
     exporters: dict[str, tuple[GpuExporter, FakeDevices, FixedClock]] = {}
     for step in range(steps):
         world.run_until(EPOCH + step * STEP_SECONDS)

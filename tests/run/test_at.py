@@ -44,7 +44,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
 async def _live(folder: Path, kept: Kept) -> None:
     world = sharing_world(load_scenario("default"), 3, EPOCH)
     world.warm_up()
-    reader = WorldReader(world)
+    reader = WorldReader(world.cluster)
     store = await open_store(store_address(kept.store))
     try:
         keeper = StateKeeper(store.ledger)

@@ -51,7 +51,7 @@ async def _compare(scenario: str, days: float, seed: int) -> None:
     chosen = random.Random(seed)
     world = sharing_world(load_scenario(scenario), seed, EPOCH)
     world.warm_up()
-    ledger, reader = MemoryLedger(), WorldReader(world)
+    ledger, reader = MemoryLedger(), WorldReader(world.cluster)
     usage = await record_world(world, ledger, "test")
     begin, saved = world.clock.now(), dict[int, bytes]()
     for share in sorted(chosen.random() for _ in range(MOMENTS if days >= 1 else 3)):

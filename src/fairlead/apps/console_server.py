@@ -12,7 +12,7 @@ import math
 import secrets
 import socket
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Final, TypeVar
 
 from msgspec import Struct
@@ -67,6 +67,7 @@ from fairlead.ports import Ports, Series, UsageLedger
 from fairlead.settings import LOOPBACK, READ_SECONDS
 
 Answer = TypeVar("Answer")
+PastMoment = tuple[float, Callable[[], ClusterSnapshot]]
 
 HINT_SECONDS: Final = 1.0
 """`HINT_SECONDS`: shortest time between two announcements of a topic."""
@@ -106,18 +107,19 @@ class ConsoleSettings(Struct, frozen=True):
 class ConsoleServer:
     """One console for one world, whose own loops run beside it.
 
-    `past`: earlier snapshots of the cluster, oldest first, for charts that would otherwise begin
-    now. They are read slowly, in a thread. `subjects`: who asks; without it every client is the
-    administrator, or the one who is signed in at `desk` (None = there is no sign-in). `forms`: how
-    jobs are written that are submitted; None = they cannot be. `ledger`: of usage; None = that of
-    the desk's store, if there is one.
+    `past`: gives earlier moments of the cluster, oldest first, for charts that would otherwise
+    begin now: epoch seconds, and what makes the snapshot. It is called after the first sample. The
+    snapshots are made after the first question for a board, slowly, in a thread. `subjects`: who
+    asks; without it every client is the administrator, or the one who is signed in at `desk` (None
+    = there is no sign-in). `forms`: how jobs are written that are submitted; None = they cannot be.
+    `ledger`: of usage; None = that of the desk's store, if there is one.
     """
 
     def __init__(
         self,
         world: Ports,
         settings: ConsoleSettings | None = None,
-        past: Iterator[ClusterSnapshot] | None = None,
+        past: Callable[[], Sequence[PastMoment]] | None = None,
         subjects: Subjects | None = None,
         desk: SignInDesk | None = None,
         forms: JobForms | None = None,
@@ -150,7 +152,8 @@ class ConsoleServer:
         self.history = History()
         self.logs = LogStreams()
         self._replays = ReplayDesk(world.clock.now)
-        self._past = past or iter(())
+        self._past = past
+        self.history.is_being_read = past is not None
         self._first_sample = asyncio.Event()
         self._trouble = ""
         self._subjects = subjects or desk or EveryClientIsAdmin()
@@ -287,16 +290,22 @@ class ConsoleServer:
         self.history.add(board_state.now, ())
 
     async def _remember(self) -> None:
-        """Put the past before the first live sample.
+        """Put the past before the first live sample, once someone looks.
 
         It may take a while, and requests do not wait for it.
         """
-        self.history.is_being_read = True
+        if self._past is None:
+            return
         await self._first_sample.wait()
         try:
-            while (remembered := await asyncio.to_thread(self._next_of_past)) is not None:
-                self.history.add_past(*remembered)
-                await asyncio.sleep(_PAUSE_IN_PAST_SECONDS)
+            moments = self._past()
+            if moments:
+                await self.board_states.asked.wait()
+            for at, snapshot in moments:
+                if self.history.has_room(at):
+                    samples = await asyncio.to_thread(_samples_at, at, snapshot)
+                    self.history.add_past(at, samples)
+                    await asyncio.sleep(_PAUSE_IN_PAST_SECONDS)
         except Exception:  # noqa: BLE001 - logged; the charts go on from here
             _log.exception("charts begin now: the past cannot be remembered")
         finally:
@@ -328,6 +337,8 @@ class ConsoleServer:
                         "since when cards are idle is not known from Prometheus: %s", error
                     )
                 last_error = str(error)
+            if self.history.is_being_read:  # nothing more is known before someone looks
+                await self.board_states.asked.wait()
             knows_all = self.board_states.idle_times.since and not self.history.is_being_read
             await asyncio.sleep(IDLE_LOOK_SECONDS if knows_all else IDLE_FIRST_SECONDS)
 
@@ -348,14 +359,6 @@ class ConsoleServer:
             return await asyncio.to_thread(in_history, self.history, now)
         async with asyncio.timeout(OUTSIDE_SECONDS):
             return await in_prometheus(self.world.series, now)
-
-    def _next_of_past(self) -> tuple[float, list[LineSample]] | None:
-        snapshot = next(self._past, None)
-        return (
-            None
-            if snapshot is None
-            else (snapshot.taken_at, list(samples_of(BoardState(snapshot, snapshot.taken_at))))
-        )
 
     async def newest_board_state(self, purpose: str, *parts: str) -> SharedBoard | None:
         """The board state with these parts made.
@@ -436,6 +439,10 @@ class ConsoleServer:
             self._streams, self.history.line_count, self.world.cluster.is_ready
         )
         return Response(data, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _samples_at(at: float, snapshot: Callable[[], ClusterSnapshot]) -> list[LineSample]:
+    return list(samples_of(BoardState(snapshot(), at)))
 
 
 class BasePathApp:

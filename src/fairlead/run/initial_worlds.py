@@ -12,9 +12,10 @@ from __future__ import annotations
 import gc
 import hashlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
 import msgspec
 
@@ -25,7 +26,14 @@ from fairlead_sim.objects.saved import SavedWorld, check_object
 from fairlead_sim.scenario.file import parse_scenario, read_scenario
 from fairlead_sim.scenario.scenario import Scenario
 from fairlead_sim.world.imported import imported_world
+from fairlead_sim.world.past import WorldPast
 from fairlead_sim.world.world import World
+
+
+class Begin(Protocol):
+    """Creates a world for a seed; `past` keeps the end of the history that is simulated first."""
+
+    def __call__(self, seed: int, past: WorldPast | None = None, /) -> World: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +42,14 @@ class InitialWorld:
 
     `origin` describes it for users (`scenario default`); equal digests mean equal worlds.
 
-    `scenario` is the TOML text, "" if there is none. `world` creates it, for a seed.
+    `scenario` is the TOML text, "" if there is none. `world` creates it.
     """
 
     flag: str
     origin: str
     digest: str
     scenario: str
-    world: Callable[[int], World]
+    world: Begin
 
 
 def scenario_world(name: str) -> InitialWorld:
@@ -49,9 +57,11 @@ def scenario_world(name: str) -> InitialWorld:
     text, source = read_scenario(name)
     scenario = parse_scenario(text, source)
 
-    def world(seed: int) -> World:
+    def world(seed: int, past: WorldPast | None = None, /) -> World:
         with uncollected():
             made = sharing_world(scenario, seed, time.time() - scenario.history.seconds)
+            if past is not None:
+                past.begin(made, made.epoch + scenario.history.seconds - past.seconds)
             made.warm_up()
         to_the_present(made)
         return made
@@ -93,7 +103,7 @@ def snapshot_world(name: str) -> InitialWorld:
         origin,
         digest,
         "",
-        lambda seed: resumed_world("", origin, seed, imported),
+        lambda seed, past=None: resumed_world("", origin, seed, imported),
     )
 
 

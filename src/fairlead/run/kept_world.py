@@ -32,6 +32,7 @@ from fairlead_sim.objects.resources import PODS
 from fairlead_sim.objects.saved import HeldCard, SavedWorld, check_object
 from fairlead_sim.objects.watch_log import DELETED, LoggedChange
 from fairlead_sim.schema.status import ApiStatus
+from fairlead_sim.world.past import WorldPast
 from fairlead_sim.world.world import World
 
 DEFAULT_SCENARIO: Final = "default"
@@ -213,16 +214,23 @@ class KeptWorld:
         return Row(*key, msgspec.json.encode(obj), msgspec.json.encode(held) if held else b"")
 
 
-def open_world(directory: Path, asked: InitialWorld | None, seed: int | None) -> KeptWorld:
+def open_world(
+    directory: Path,
+    asked: InitialWorld | None,
+    seed: int | None,
+    past: WorldPast | None = None,
+) -> KeptWorld:
     """The world of a state directory, or a new one that starts there.
 
     `asked` and `seed` are the flags of the user; None = the existing world, else the default
-    scenario and seed 0. Raises UserError if the file cannot be used or contains another world.
+    scenario and seed 0. `past` keeps the end of a new world's history. Raises UserError if the file
+    cannot be used or contains another world.
     """
     file = WorldFile(directory)
     try:
         if file.is_new:
-            kept = _begun(file, asked or scenario_world(DEFAULT_SCENARIO), seed or 0)
+            beginning = asked or scenario_world(DEFAULT_SCENARIO)
+            kept = _begun(file, beginning, beginning.world(seed or 0, past), seed or 0)
         else:
             kept = _restored(file, directory, asked, seed)
         if kept.is_of_the_present:
@@ -233,8 +241,8 @@ def open_world(directory: Path, asked: InitialWorld | None, seed: int | None) ->
         raise
 
 
-def _begun(file: WorldFile, beginning: InitialWorld, seed: int) -> KeptWorld:
-    world, credentials = beginning.world(seed), make_credentials()
+def _begun(file: WorldFile, beginning: InitialWorld, world: World, seed: int) -> KeptWorld:
+    credentials = make_credentials()
     header = Header(
         origin=beginning.origin,
         digest=beginning.digest,

@@ -2,8 +2,7 @@
 
 The exporters and the console are the same as for a real cluster. They reach the simulated one only
 through HTTP over loopback; nothing uses a shortcut because it runs in the same process. Charts also
-show the hour before the start, which no server observed: for them the history is simulated a second
-time.
+show the hour before the start, which no server observed: it is kept while the history is simulated.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ from fairlead.apps.server import bind_socket
 from fairlead.apps.service import ServedApp, run
 from fairlead.cli.frame.context import Output
 from fairlead.cli.frame.messages import Messages
-from fairlead.console.charts.history import SLOTS, TICK_SECONDS
 from fairlead.console.http.sign_in.desk import SignInDesk
 from fairlead.console.http.sign_in.tools import OneTimeCode, SignInTools
 from fairlead.edge.components.component_facts import ComponentQuery
@@ -150,7 +148,6 @@ async def run_laptop(
                 installation=installation_plans(asking),
             )
             code = laptop_code(url_of(sockets.console), messages) if args.sign_in else None
-            past = simulation.past(SLOTS * TICK_SECONDS, TICK_SECONDS)
             api_server = ApiServer(
                 simulation.world.cluster,
                 simulation.world.clock,
@@ -183,7 +180,7 @@ async def run_laptop(
                 ConsoleServer(
                     world,
                     ConsoleSettings(sign_in_hint=SIGN_IN_HINT),
-                    past,
+                    simulation.past,
                     desk=laptop_desk(world, code, store),
                     forms=submit_forms(),
                     ledger=store.ledger,

@@ -13,6 +13,7 @@ from msgspec import Struct
 from starlette.types import ASGIApp
 
 from fairlead.cli.frame.messages import Messages
+from fairlead.console.charts.history import SLOTS, TICK_SECONDS
 from fairlead.errors import UserError
 from fairlead.run.hooks.world_people import define_people, make_up_people
 from fairlead.run.initial_worlds import InitialWorld, scenario_world, snapshot_world
@@ -20,6 +21,7 @@ from fairlead.run.kept_world import DEFAULT_SCENARIO, KeptWorld, open_world
 from fairlead.run.simulation import Simulation
 from fairlead_sim.api.credentials import ServerCredentials, make_credentials
 from fairlead_sim.api.saved import saved_first
+from fairlead_sim.world.past import WorldPast
 from fairlead_sim.world.world import World
 
 
@@ -65,22 +67,22 @@ def begin_life(
 
     Raises UserError if it cannot be created.
     """
+    past = WorldPast(SLOTS * TICK_SECONDS, TICK_SECONDS)
     if args.state_dir:
-        kept = open_world(Path(args.state_dir).expanduser(), asked, args.seed)
+        kept = open_world(Path(args.state_dir).expanduser(), asked, args.seed, past)
         if kept.is_restored:
             messages.info(f"the world of {kept.origin} in `{args.state_dir}` goes on")
-        has_past = not kept.is_restored and not args.from_snapshot
-        _let_people_in(kept.world, are_made_up=has_past)
+        _let_people_in(kept.world, are_made_up=not kept.is_restored and not args.from_snapshot)
         return LaptopWorld(
-            Simulation(kept.world, args.speed, has_past=has_past),
+            Simulation(kept.world, args.speed, past),
             kept.credentials,
             kept.origin,
             kept,
         )
     beginning = asked or scenario_world(DEFAULT_SCENARIO)
-    world = beginning.world(args.seed or 0)
+    world = beginning.world(args.seed or 0, past)
     _let_people_in(world, are_made_up=not args.from_snapshot)
-    simulation = Simulation(world, args.speed, has_past=not args.from_snapshot)
+    simulation = Simulation(world, args.speed, past)
     return LaptopWorld(simulation, make_credentials(), beginning.origin)
 
 

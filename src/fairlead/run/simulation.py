@@ -3,39 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
 
 from fairlead.edge.connection.connection import Connection
 from fairlead.edge.connection.credentials import Credentials, IssuedCredentials, bearer
 from fairlead.model.devices.device import DeviceSample
 from fairlead.model.devices.gpu_load import SimulatedLoad
-from fairlead.model.snapshot import ClusterSnapshot
 from fairlead_sim.api.credentials import ServerCredentials
 from fairlead_sim.gpus.sampled import SampledDevices
 from fairlead_sim.objects.resources import NODES
 from fairlead_sim.time.clock import FASTEST
 from fairlead_sim.world.driver import Driver
-from fairlead_sim.world.snapshot import WorldReader, take_snapshot
+from fairlead_sim.world.past import NODES_KEPT, PastMoment, WorldPast
 from fairlead_sim.world.world import World
-
-NODES_LIVED_TWICE: Final = 200
-"""`NODES_LIVED_TWICE`: nodes of the largest world whose past is simulated again, as many as the
-console's built-in series keep (decision 9).
-"""
 
 
 class Simulation:
     """A running simulated world. Create it on a running event loop; `driver.run()` lets time pass.
 
     Implements the port `Clock` (with the `speed` that the console needs); `devices` returns
-    `Devices`. `has_past`: whether its history can be simulated again. `loads`: returns what load
-    generators generate on its cards.
+    `Devices`. `loads`: returns what load generators generate on its cards. `past`: what was kept of
+    the world's history; None = nothing, because the world did not start from a scenario now.
     """
 
-    def __init__(self, world: World, speed: float, *, has_past: bool = True) -> None:
+    def __init__(self, world: World, speed: float, past: WorldPast | None = None) -> None:
         self.world = world
         self.driver = Driver(self.world, speed)
-        self._has_past = has_past
+        self._past = past
         self.loads: Callable[[], Sequence[SimulatedLoad]] = tuple
 
     @property
@@ -48,29 +41,19 @@ class Simulation:
 
     @property
     def is_large(self) -> bool:
-        """Whether the world is too large for a simulated past and pages with all cards' values."""
-        return len(self.world.cluster.list(NODES)) > NODES_LIVED_TWICE
+        """Whether the world is too large for a kept past and pages with all cards' values."""
+        return len(self.world.cluster.list(NODES)) > NODES_KEPT
 
     def now(self) -> float:
         return self.driver.now()
 
-    def past(self, seconds: float, step: float) -> Iterator[ClusterSnapshot]:
-        """The last `seconds` before the first look, one snapshot every `step`.
-
-        Equal seeds give equal histories, so a second world shows it. Empty for a large world:
-        simulating it twice would take too long. Empty for a world that did not start from a
-        scenario now: what users did in its earlier life does not follow from a seed.
-        """
-        if not self._has_past or self.is_large:
-            return
-        again = self.world.again()
-        reader = WorldReader(again)
-        end = self.now()
-        moment = max(self.world.epoch, end - seconds)
-        while moment < end:
-            again.run_until(moment)
-            yield take_snapshot(again, reader)
-            moment += step
+    def past(self) -> Sequence[PastMoment]:
+        """The moments that were kept of the time before this call, the oldest first; once."""
+        if self._past is None:
+            return ()
+        past, self._past = self._past, None
+        past.end()
+        return past.moments()
 
     def devices(self, interval_seconds: float) -> SampledDevices:
         """The cards of all nodes, read in parts: 40,000 take a second."""

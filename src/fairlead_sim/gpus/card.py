@@ -8,6 +8,7 @@ its integral so far. A reading never changes a card.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from math import sin
 
@@ -162,6 +163,17 @@ class Card:
     instance_uuids: Mapping[int, str] = field(default_factory=dict)
     _recent: list[Run] = field(default_factory=list)
     _outside_load: Run | None = None
+
+    def as_it_is(self) -> Card:
+        """A card that stays as this one is now. Its values up to now are those of this one.
+
+        Runs are shared: one that ends later does not change a value of an earlier instant.
+        """
+        kept = copy(self)
+        kept.holds = [copy(hold) for hold in self.holds]
+        kept.xids = dict(self.xids)
+        kept._recent = list(self._recent)
+        return kept
 
     @property
     def is_healthy(self) -> bool:

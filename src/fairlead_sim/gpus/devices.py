@@ -291,6 +291,10 @@ class SimulatedDevices:
             for card in self._cards[node]
         )
 
+    def as_they_are(self) -> Sequence[Card]:
+        """The cards that answer now, in the order of `sample`, as they stay."""
+        return [card.as_it_is() for node in self._answering for card in self._cards[node]]
+
     def sample(self, *, is_brief: bool = False) -> Sequence[DeviceSample]:
         """All cards that answer, now; `is_brief`: only what boards show of each."""
         now = self._clock.now()

@@ -6,9 +6,9 @@ way into the model would be a second model.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -53,11 +53,22 @@ _OF_QUOTA: Final = ("namespaces", "poddisruptionbudgets", *(kind.name for kind i
 """Sources that are read where there is a quota tree."""
 
 
-class WorldReader:
-    """Reads a world again and again. What has not changed since the last time is not read anew."""
+class ReadObjects(Protocol):
+    """The objects of a cluster by kind: a `StoredCluster`, or what was kept of one."""
 
-    def __init__(self, world: World) -> None:
-        self._cluster = world.cluster
+    def kinds(self) -> Iterable[ResourceKind]: ...
+
+    def scan(self, ref: ResourceKind, /) -> Iterable[dict[str, Any]]: ...
+
+
+class WorldReader:
+    """Reads the objects of a world again and again.
+
+    What has not changed since the last time is not read anew.
+    """
+
+    def __init__(self, objects: ReadObjects) -> None:
+        self.objects = objects
         self._known: dict[tuple[ResourceKind, type], dict[str, tuple[str, Any]]] = {}
 
     def rows(self, ref: ResourceKind, wire: type[Any], parse: Callable[[Any], Row]) -> list[Row]:
@@ -67,7 +78,7 @@ class WorldReader:
         """
         decoder, known = msgspec.json.Decoder(wire), self._known.get((ref, wire), {})
         found: dict[str, tuple[str, Row]] = {}
-        for item in self._cluster.scan(ref):
+        for item in self.objects.scan(ref):
             uid, version = item["metadata"]["uid"], item["metadata"]["resourceVersion"]
             row = known.get(uid)
             if row is None or row[0] != version:
@@ -79,7 +90,7 @@ class WorldReader:
     def of_resource(
         self, group: str, plural: str, wire: type[Any], parse: Callable[[Any], Row]
     ) -> list[Row]:
-        found = [ref for ref in self._cluster.kinds() if (ref.group, ref.plural) == (group, plural)]
+        found = [ref for ref in self.objects.kinds() if (ref.group, ref.plural) == (group, plural)]
         return [row for ref in found for row in self.rows(ref, wire, parse)]
 
 
@@ -88,7 +99,14 @@ def take_snapshot(world: World, reader: WorldReader | None = None) -> ClusterSna
 
     `reader`: of this world, where more snapshots of it are taken.
     """
-    now, reader = world.clock.now(), reader or WorldReader(world)
+    samples = world.devices.sample(is_brief=True)
+    return snapshot_of(reader or WorldReader(world.cluster), samples, world.clock.now())
+
+
+def snapshot_of(
+    reader: WorldReader, samples: Iterable[DeviceSample], now: float
+) -> ClusterSnapshot:
+    """The snapshot of these objects and samples of cards, taken `now` (epoch seconds)."""
     kinds = [source_of(kind) for kind in one_per_resource(KINDS)]
     maps = [
         wire
@@ -101,7 +119,7 @@ def take_snapshot(world: World, reader: WorldReader | None = None) -> ClusterSna
         nodes=reader.rows(NODES, WireNode, parse_node),
         pods=reader.rows(PODS, WirePod, parse_pod),
         jobs=jobs,
-        gpus=(reading_of(sample, now) for sample in world.devices.sample(is_brief=True)),
+        gpus=(reading_of(sample, now) for sample in samples),
         quota_tree=tree,
         workloads=[*_owners(reader), *map(workload_of, jobs)] if tree else (),
         budgets=reader.of_resource("policy", "poddisruptionbudgets", WireBudget, parse_budget)

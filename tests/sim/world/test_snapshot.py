@@ -14,7 +14,7 @@ from fairlead_sim.world.snapshot import WorldReader, take_snapshot
 
 def test_a_later_look_sees_what_came_what_changed_and_what_went() -> None:
     world = sharing_world(load_scenario("default"), 0, EPOCH)
-    reader, seen = WorldReader(world), []
+    reader, seen = WorldReader(world.cluster), []
     for _ in range(12):
         world.run_until(world.clock.now() + 120)
         seen.append(take_snapshot(world, reader))

@@ -104,14 +104,18 @@ class History:
         if is_last:
             self._forget(tick)
 
+    def has_room(self, at: float) -> bool:
+        """Whether the tick of `at` lies before all ticks of `add` and is not too old."""
+        return self._newest - self.slots < self._tick(at) < self._newest
+
     def add_past(self, at: float, samples: Iterable[LineSample]) -> None:
         """Write a tick that lies before all ticks of `add`.
 
         One that does not, or that the history has no room for, is left as it is.
         """
-        tick = self._tick(at)
-        if tick >= self._newest or tick <= self._newest - self.slots:
+        if not self.has_room(at):
             return
+        tick = self._tick(at)
         for sample in samples:
             if math.isfinite(sample.value):
                 self._line(sample).write(tick, sample.value)

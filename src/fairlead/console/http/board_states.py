@@ -48,7 +48,7 @@ class BoardStates:
     `on_built` receives the build time of each board state, in seconds. `versions` are shared with
     the hints of changes, so that a client can decide whether its answer or a hint is newer.
     `idle_times` of cards and `idle_hours` of their holders are those of the series, which go back
-    further than the readings.
+    further than the readings. `asked` is set by the first question of a page.
     """
 
     def __init__(
@@ -60,6 +60,7 @@ class BoardStates:
     ) -> None:
         self.idle_times = IdleTimes()
         self.idle_hours = IdleHours()
+        self.asked = asyncio.Event()
         self._world = world
         self._versions = versions
         self._speed = speed
@@ -85,6 +86,7 @@ class BoardStates:
         """
         self.require_ready()
         self._asked_at = time.monotonic()
+        self.asked.set()
         self._parts_asked_at |= dict.fromkeys(parts, self._asked_at)
         is_late = self.is_overdue and (self._is_quick or self._age > WAITED_FOR_AFTER_SECONDS)
         if self._board_state is None or is_late:
