@@ -522,7 +522,7 @@ async def test_charts_show_the_past_that_the_server_was_given() -> None:
     async with console(past=lambda: moments) as page:
         await until(lambda: page.server.history.line_count)
         assert page.server.history.is_being_read
-        assert made == [], "nobody has looked yet"
+        assert made == [], "no request has come yet"
         await page.json("/overview")
         await until(lambda: not page.server.history.is_being_read)
         assert made == [at for at, _ in moments[1:]], "each once, without those out of reach"

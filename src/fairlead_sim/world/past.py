@@ -2,7 +2,7 @@
 
 To keep a moment is cheap: stored objects are never changed in place, so references to them are
 enough, and the values of a card follow from what runs on it. To make snapshots of moments takes
-seconds, so it is left to whoever asks for them. Others may do that in another thread.
+seconds, so they are made only when a page asks. Another thread may do that.
 """
 
 from __future__ import annotations

@@ -12,12 +12,13 @@ from typing import Final
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.job_detail import instance_rows
+from fairlead.console.boards.overview import gpu_counts, gpu_memory, job_counts
 from fairlead.console.charts.history import Labels, LineSample
-from fairlead.console.pages.envelope import percent_of
+from fairlead.console.pages.envelope import percent, percent_of
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.rules.pods.devices import has_gpu
 
-SAMPLED: Final = ("overview", "jobs", "quota")
+SAMPLED: Final = ("totals", "jobs", "quota")
 """Parts of a board state that samples are taken of."""
 NODES_MAX: Final = 200
 JOBS_MAX: Final = 500
@@ -40,18 +41,19 @@ def _some(query: str, labels: Labels, value: float | None) -> Iterator[LineSampl
 
 
 def _cluster_samples(board_state: BoardState) -> Iterator[LineSample]:
-    board = board_state.overview
-    memory = board.gpu_memory
-    yield from _some("cluster-gpu-utilization", (("line", "utilization"),), board.gpu_util_percent)
+    totals = board_state.totals
+    memory, gpus = gpu_memory(totals), gpu_counts(totals)
+    busy = percent(totals.utilization_ratio)
+    yield from _some("cluster-gpu-utilization", (("line", "utilization"),), busy)
     for line, mib in (
         ("used", memory.used_mib),
         ("allocated", memory.allocated_mib),
         ("total", memory.total_mib),
     ):
         yield from _some("cluster-gpu-memory", (("line", line),), mib)
-    yield from _some("cluster-gpus-allocated", (("line", "allocated"),), board.gpus.allocated)
-    yield from _some("cluster-gpus-allocated", (("line", "total"),), board.gpus.total)
-    jobs = board.jobs
+    yield from _some("cluster-gpus-allocated", (("line", "allocated"),), gpus.allocated)
+    yield from _some("cluster-gpus-allocated", (("line", "total"),), gpus.total)
+    jobs = job_counts(board_state.job_list)
     for line, count in (
         ("running", jobs.running),
         ("pending", jobs.pending),
