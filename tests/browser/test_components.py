@@ -95,6 +95,8 @@ def deployed_and_accelerated(tab: Window, laptop: Laptop, locale: str) -> None:
     """From the page Components, which is open. The page of the operation is read anew."""
     words, url = WORDS[locale], laptop.console.url
     expect(tab.at("page-components").get_by_role("heading", level=1)).to_have_text(words["title"])
+    search = tab.at("filter-q").bounding_box()
+    assert search is not None and search["width"] > 90, "the button leaves room for the search"
     tab.page.locator('tr[data-key="fluid"]').click()
     expect(tab.at("action-deploy")).to_have_text(words["deploy"])
     tab.keep(f"components-{locale}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fairlead.cli.components.asked import components_of, facts_of
 from fairlead.cli.frame.context import ClusterComponents, Context
 from fairlead.cli.frame.flags import wait_seconds
+from fairlead.cli.installation.chosen import same_line
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def change_lines(plan: ComponentPlan) -> Iterator[str]:
         yield f"{each.do} {each.target.title}"
         for field in each.fields:
             yield f"  {field.path}: {field.old or '-'} → {field.new or '-'}"
-    yield f"{plan.same} objects do not change"
+    yield same_line(plan.same)
 
 
 def _source(

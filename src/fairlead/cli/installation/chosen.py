@@ -177,7 +177,15 @@ def difference(cluster: InstallationTarget, plan: InstallationPlan) -> str:
         else:
             same += 1
     lines += [f"remove {each.title}" for each in plan.removed]
-    return "".join(f"{each}\n" for each in (*lines, f"{same} objects do not change"))
+    return "".join(f"{each}\n" for each in (*lines, same_line(same)))
+
+
+def same_line(count: int) -> str:
+    """
+    >>> same_line(1), same_line(2)
+    ('1 object does not change', '2 objects do not change')
+    """
+    return f"{count} {'object does' if count == 1 else 'objects do'} not change"
 
 
 def refuse_other(before: Inventory | None, wanted: Installation) -> None:
