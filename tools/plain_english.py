@@ -95,11 +95,10 @@ def files(paths: Iterable[Path]) -> Iterator[Path]:
         )
 
 
-def texts(path: Path) -> Iterator[tuple[int, str]]:
-    """Line numbers and texts that a person reads."""
-    source = path.read_text(encoding="utf-8")
-    if path.suffix == ".py":
-        yield from _python_texts(source)
+def texts(path: Path, source: str, tree: ast.AST | None) -> Iterator[tuple[int, str]]:
+    """Line numbers and texts that a person reads. `tree`: that of a Python module."""
+    if tree is not None:
+        yield from _python_texts(source, tree)
     elif path.suffix == ".md":
         yield from _markdown_texts(source)
     elif path.suffix == ".toml":
@@ -108,11 +107,11 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
         yield from _script_texts(source)
 
 
-def _python_texts(source: str) -> Iterator[tuple[int, str]]:
+def _python_texts(source: str, tree: ast.AST) -> Iterator[tuple[int, str]]:
     lines = source.splitlines()
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     found = [(each.start[0], each.string) for each in tokens if each.type == tokenize.COMMENT]
-    found += _strings(ast.parse(source))
+    found += _strings(tree)
     for number, text in found:
         if MARK not in lines[min(number, len(lines)) - 1]:
             yield number, _CODE_SPAN.sub("", text)
@@ -165,11 +164,9 @@ def _script_texts(source: str) -> Iterator[tuple[int, str]]:
             yield number, _CODE_SPAN.sub("", " ".join(found))
 
 
-def names(path: Path) -> Iterator[tuple[int, str]]:
+def names(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Names that a Python module defines: classes, functions, arguments, attributes, variables."""
-    if path.suffix != ".py":
-        return
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.lineno, node.name
         elif isinstance(node, ast.arg):
@@ -184,15 +181,17 @@ def findings(paths: Iterable[Path], table: Iterable[Avoided]) -> Iterator[Findin
     table = list(table)
     may_have = _Sieve(table)
     for path in files(paths):
-        if not may_have(path.read_text(encoding="utf-8")):
+        source = path.read_text(encoding="utf-8")
+        if not may_have(source):
             continue
-        for number, text in texts(path):
+        tree = ast.parse(source) if path.suffix == ".py" else None
+        for number, text in texts(path, source, tree):
             for row in table:
                 yield from (
                     Finding(path, number, match.group(), row.use)
                     for match in row.pattern.finditer(text)
                 )
-        for number, name in names(path):
+        for number, name in names(tree) if tree is not None else ():
             if name.startswith(TEST):
                 sentence = name.removeprefix(TEST).replace("_", " ")
                 yield from (
