@@ -57,7 +57,7 @@ def held_hours(connection: Connection, start: int, end: int) -> tuple[HeldHour, 
     )
     classes = classes_by_id(connection)
     found = (
-        HeldHour(hour, node, classes[id], *whole(values))
+        HeldHour(hour, node, classes[id], *whole(connection, [int(each) for each in values]))
         for hour, node, id, *values in connection.execute(asked)
     )
     return tuple(sorted(found, key=attrgetter("hour", "node", "price_class")))

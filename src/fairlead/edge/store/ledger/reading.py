@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
 
 from fairlead.edge.store.address import SQLITE
 from fairlead.edge.store.columns import KEY_LENGTH, NAME_LENGTH
@@ -20,6 +20,7 @@ from fairlead.edge.store.ledger.accounts import (
     namespace_ids,
     owner_names,
 )
+from fairlead.edge.store.ledger.bulk import raw_rows
 from fairlead.edge.store.ledger.forks import OPEN_FORK, ended_after, touching, valid_at, within
 from fairlead.edge.store.ledger.sums import sorted_node_sums, sorted_sums
 from fairlead.edge.store.ledger_tables import (
@@ -139,7 +140,9 @@ def _pods(
     is_sqlite = connection.dialect.name == SQLITE
     parts = [*texts, *(numbers if is_sqlite else [func.concat_ws(" ", *numbers)])]
     rows = [
-        row for condition in conditions for row in _raw(connection, select(*parts).where(condition))
+        row
+        for condition in conditions
+        for row in raw_rows(connection, select(*parts).where(condition))
     ]
     if is_sqlite:
         pairs = [(row[:size], row[size:]) for row in rows]
@@ -217,10 +220,10 @@ def states(connection: Connection, condition: ColumnElement[bool]) -> tuple[Kept
         *(columns.started_at, columns.ended_at, columns.body),
     ]
     if connection.dialect.name == SQLITE:
-        found = _raw(connection, select(*parts).where(condition))
+        found = raw_rows(connection, select(*parts).where(condition))
     else:  # the drivers are in Python: a column costs them as much as a row
         joined = select(func.concat_ws(as_rows.SEPARATOR, *parts)).where(condition)
-        texts = _raw(connection, joined)
+        texts = raw_rows(connection, joined)
         found = [each[0].split(as_rows.SEPARATOR, len(parts) - 1) for each in texts]
     found.sort(key=lambda row: (*row[:4], int(row[4])))
     kinds = {str(kind): kind for kind in StateKind}
@@ -228,12 +231,6 @@ def states(connection: Connection, condition: ColumnElement[bool]) -> tuple[Kept
         KeptState(kinds[kind], uid, int(started_at), namespace, name, body.encode(), int(ended_at))
         for kind, namespace, name, uid, started_at, ended_at, body in found
     )
-
-
-def _raw(connection: Connection, asked: Select[Any]) -> list[Any]:
-    """The rows as the driver returns them."""
-    cursor: Any = connection.execute(asked).cursor
-    return list(cursor.fetchall())
 
 
 def jobs(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -13,7 +13,7 @@ from sqlalchemy import (
     Connection,
     FromClause,
     Select,
-    case,
+    and_,
     exists,
     func,
     literal,
@@ -29,6 +29,7 @@ from fairlead.edge.store.ledger.accounts import (
     class_ids,
     classes_by_id,
 )
+from fairlead.edge.store.ledger.bulk import number_rows
 from fairlead.edge.store.ledger.forks import touching, within
 from fairlead.edge.store.ledger_tables import (
     CLAIM_ID,
@@ -73,12 +74,17 @@ def usage_by_account(
     _check_length(start, end)
     accounts = accounts_of(namespaces)
     found: dict[int, list[int]] = defaultdict(lambda: [0] * 8)
-    asked = _pod_question(connection, start, min(end, heartbeat(connection)), accounts)
-    for id, pods, *values in connection.execute(asked):
-        found[id][:4] = whole(values)
-        found[id][-1] = int(pods)
-    for id, *values in connection.execute(_hours_question(connection, start, end, accounts)):
-        found[id][4:7] = whole(values)
+    last, has_later = min(end, heartbeat(connection)), False
+    asked = _pod_question(connection, start, last, accounts)
+    for id, pods, later, *values in number_rows(connection, asked):
+        found[id][:4] = whole(connection, values)
+        found[id][-1] = pods
+        has_later = has_later or later > 0
+    for asked in _later_questions(start, last, accounts) if has_later else ():
+        for id, pods in number_rows(connection, asked):
+            found[id][-1] += pods
+    for id, *values in number_rows(connection, _hours_question(connection, start, end, accounts)):
+        found[id][4:7] = whole(connection, values)
     return found
 
 
@@ -105,8 +111,8 @@ def node_sums_by_class(connection: Connection, start: int, end: int) -> dict[int
     is_within = within(node_intervals, start, last)
     inner = select(columns.class_id, ms.label("ms")).where(is_within).subquery()
     asked = select(inner.c.class_id, *summed(connection, inner.c.ms)).group_by(inner.c.class_id)
-    for id, *values in connection.execute(asked):
-        found[id][:1] = whole(values)
+    for id, *values in number_rows(connection, asked):
+        found[id][:1] = whole(connection, values)
     for id, values in _held_by_class(connection, start, end).items():
         found[id][1:4] = values
     hours, names = node_hours.c, ("free", "stranded", "broken")
@@ -118,16 +124,14 @@ def node_sums_by_class(connection: Connection, start: int, end: int) -> dict[int
         .where(hours.hour >= start, hours.hour < end)
         .group_by(columns.class_id)
     )
-    for id, *values in connection.execute(of_nodes):
-        found[id][4:] = whole(values)
+    for id, *values in number_rows(connection, of_nodes):
+        found[id][4:] = whole(connection, values)
     return found
 
 
 def _held_by_class(connection: Connection, start: int, end: int) -> dict[int, list[int]]:
-    rows = {
-        id: whole(values)
-        for id, *values in connection.execute(_hours_question(connection, start, end, None))
-    }
+    asked = _hours_question(connection, start, end, None)
+    rows = {id: whole(connection, values) for id, *values in number_rows(connection, asked)}
     found: dict[int, list[int]] = defaultdict(lambda: [0] * 3)
     for id, class_id in class_ids(connection, rows.keys()).items():
         for at, each in enumerate(rows[id]):
@@ -149,25 +153,29 @@ def _check_length(start: int, end: int) -> None:
 def _pod_question(
     connection: Connection, start: int, end: int, accounts: Select[Any] | None
 ) -> Select[Any]:
-    """UsageAccount, number of pods, and sums."""
+    """Account, the number of pods' first intervals and of later ones, and sums.
+
+    Which of the later ones count is another question: with it in this one PostgreSQL would add up
+    in one process alone, and compile the statement for as long as that takes.
+    """
     columns = pod_intervals.c
     ms = _overlap(connection, pod_intervals, start, end)
     amounts = [(columns[name] * ms).label(name) for name in _AMOUNTS]
     parts = [
-        select(columns.account_id, _first_of_pod(start).label("pods"), *amounts).where(touched)
-        for touched in touching(pod_intervals, start, end)
+        select(columns.account_id, columns.is_later, *amounts).where(condition)
+        for condition in _of_accounts(touching(pod_intervals, start, end), accounts)
     ]
-    if accounts is not None:
-        parts = [part.where(columns.account_id.in_(accounts)) for part in parts]
     inner = parts[0].subquery() if len(parts) == 1 else union_all(*parts).subquery()
     sums = [each for name in _AMOUNTS for each in summed(connection, inner.c[name])]
-    id = inner.c.account_id
-    return select(id, func.sum(inner.c.pods), *sums).group_by(id)
+    id, later = inner.c.account_id, func.sum(inner.c.is_later)
+    return select(id, func.count() - later, later, *sums).group_by(id)
 
 
-def _first_of_pod(start: int) -> ColumnElement[int]:
-    """1 for the first interval of a pod in the account that touches the time, 0 for the others: so
-    their sum is the number of pods. The inner question is asked for pods with several intervals.
+def _later_questions(
+    start: int, end: int, accounts: Select[Any] | None
+) -> Iterator[Select[tuple[int, int]]]:
+    """Account, and the number of pods whose first interval of the account in this time is not the
+    pod's first one. An account is in several answers.
     """
     columns, before = pod_intervals.c, pod_intervals.alias("earlier")
     has_earlier = exists().where(
@@ -177,7 +185,17 @@ def _first_of_pod(start: int) -> ColumnElement[int]:
         before.c.ended_at > start,
         before.c.started_at < before.c.ended_at,
     )
-    return case((columns.is_later == 0, 1), (has_earlier, 0), else_=1)
+    for condition in _of_accounts(touching(pod_intervals, start, end), accounts):
+        asked = select(columns.account_id, func.count()).group_by(columns.account_id)
+        yield asked.where(condition, columns.is_later == 1, ~has_earlier)
+
+
+def _of_accounts(
+    conditions: Iterable[ColumnElement[bool]], accounts: Select[Any] | None
+) -> list[ColumnElement[bool]]:
+    if accounts is None:
+        return [*conditions]
+    return [and_(each, pod_intervals.c.account_id.in_(accounts)) for each in conditions]
 
 
 def _hours_question(
@@ -208,12 +226,14 @@ def _overlap(connection: Connection, table: FromClause, start: int, end: int) ->
 def summed(connection: Connection, column: Column[Any] | ColumnElement[Any]) -> list[Any]:
     """The sum, exactly. SQLite's own fails above 63 bits: there halves are added up."""
     if connection.dialect.name != SQLITE:
-        return [func.sum(column), literal(0)]
+        return [func.sum(column)]
     low = column.op("&")((1 << _HALF) - 1)
     return [func.sum(low), func.sum(column.op(">>")(_HALF))]
 
 
-def whole(values: list[Any]) -> list[int]:
-    """The sums of pairs of `summed`."""
+def whole(connection: Connection, values: Sequence[int]) -> list[int]:
+    """The sums of what `summed` asked for."""
+    if connection.dialect.name != SQLITE:
+        return [*values]
     pairs = zip(values[::2], values[1::2], strict=True)
-    return [int(low or 0) + (int(high or 0) << _HALF) for low, high in pairs]
+    return [low + (high << _HALF) for low, high in pairs]
