@@ -162,7 +162,7 @@ def _pod_question(
     ms = _overlap(connection, pod_intervals, start, end)
     amounts = [(columns[name] * ms).label(name) for name in _AMOUNTS]
     parts = [
-        select(columns.account_id, columns.is_later, *amounts).where(condition)
+        _in_order_of_rows(select(columns.account_id, columns.is_later, *amounts).where(condition))
         for condition in _of_accounts(touching(pod_intervals, start, end), accounts)
     ]
     inner = parts[0].subquery() if len(parts) == 1 else union_all(*parts).subquery()
@@ -187,7 +187,15 @@ def _later_questions(
     )
     for condition in _of_accounts(touching(pod_intervals, start, end), accounts):
         asked = select(columns.account_id, func.count()).group_by(columns.account_id)
-        yield asked.where(condition, columns.is_later == 1, ~has_earlier)
+        yield _in_order_of_rows(asked.where(condition, columns.is_later == 1, ~has_earlier))
+
+
+def _in_order_of_rows(asked: Select[Any]) -> Select[Any]:
+    """MySQL and MariaDB would read intervals in the order of accounts, each row by itself, so that
+    no sums are kept: of 200,000 rows this took four times as long.
+    """
+    hint = "IGNORE INDEX FOR GROUP BY (pod_intervals_account)"
+    return asked.with_hint(pod_intervals, hint, "mysql")
 
 
 def _of_accounts(

@@ -56,9 +56,11 @@ class HourBook:
     def __init__(self) -> None:
         self.begins_at = 0
         self._closed_until = 0
-        self._pods: dict[tuple[Key, int], _PodSum] = {}
-        self._nodes: dict[tuple[Key, int], _NodeSum] = {}
-        self._read_at: dict[tuple[str, str], int] = {}
+        self._pods: dict[int, dict[Key, _PodSum]] = {}
+        self._nodes: dict[int, dict[Key, _NodeSum]] = {}
+        """By hour. The keys are those of the callers, which use them for all hours."""
+        self._read_at: dict[str, dict[str, int]] = {}
+        """By node and card."""
 
     def begin(
         self, at: int, pod_hours: tuple[PodHour, ...], node_hours: tuple[NodeHour, ...]
@@ -69,12 +71,13 @@ class HourBook:
             if row.hour >= at:
                 total = row.busy + row.idle + row.unknown
                 key = row.pod_uid, row.started_at
-                self._pods[key, row.hour] = _PodSum(total, row.busy, row.idle, is_new=False)
+                found = _PodSum(total, row.busy, row.idle, is_new=False)
+                self._pods.setdefault(row.hour, {})[key] = found
         for node in node_hours:
             if node.hour >= at:
                 total = node.held + node.free + node.stranded + node.broken
                 key = node.node_uid, node.started_at
-                self._nodes[key, node.hour] = _NodeSum(
+                self._nodes.setdefault(node.hour, {})[key] = _NodeSum(
                     total,
                     node.held,
                     node.stranded,
@@ -86,11 +89,11 @@ class HourBook:
 
     def counted(self, key: Key, hour: int) -> int | None:
         """The area of an earlier recorder's row; None without a row."""
-        found = self._pods.get((key, hour))
+        found = self._pods.get(hour, {}).get(key)
         return None if found is None else found.area
 
     def counted_of_node(self, key: Key, hour: int) -> int | None:
-        found = self._nodes.get((key, hour))
+        found = self._nodes.get(hour, {}).get(key)
         return None if found is None else found.total
 
     # --- what was held ----------------------------------------------------------------------------
@@ -129,11 +132,13 @@ class HourBook:
 
     def read(self, node: str, card: str, at: int) -> tuple[int, int] | None:
         """Note a reading of a card; the time for which it counts, None for none."""
-        key = node, card
-        before = self._read_at.get(key)
+        cards = self._read_at.get(node)
+        if cards is None:
+            cards = self._read_at[node] = {}
+        before = cards.get(card)
         if before is not None and before >= at:
             return None
-        self._read_at[key] = at
+        cards[card] = at
         return None if before is None else (max(before, at - COUNTS_BACK), at)
 
     def used(
@@ -154,7 +159,7 @@ class HourBook:
 
     def forget_cards(self, nodes: Collection[str]) -> None:
         """Forget the cards of other nodes than these."""
-        self._read_at = {key: at for key, at in self._read_at.items() if key[0] in nodes}
+        self._read_at = {node: cards for node, cards in self._read_at.items() if node in nodes}
 
     # --- rows -------------------------------------------------------------------------------------
 
@@ -166,32 +171,36 @@ class HourBook:
     def close(self, until: int) -> tuple[list[PodHour], list[NodeHour]]:
         """The rows of hours that begin before `until` and have changed."""
         pods, nodes = [], []
-        for (key, hour), pod in self._pods.items():
-            if hour < until and pod.is_new:
-                pod.is_new = False
-                if pod.area > 0:
+        for hour, pod_sums in self._pods.items():
+            for key, pod in pod_sums.items() if hour < until else ():
+                if pod.is_new and pod.area > 0:
                     pods.append(_pod_hour(key, hour, pod))
-        for (key, hour), node in self._nodes.items():
-            if hour < until and node.is_new:
-                node.is_new = False
-                if node.total > 0:
+                pod.is_new = False
+        for hour, node_sums in self._nodes.items():
+            for key, node in node_sums.items() if hour < until else ():
+                if node.is_new and node.total > 0:
                     nodes.append(_node_hour(key, hour, node))
+                node.is_new = False
         self._closed_until = max(self._closed_until, until // HOUR * HOUR)
         self.begins_at = max(self.begins_at, self._closed_until - HOUR)
-        self._pods = {key: row for key, row in self._pods.items() if key[1] >= self.begins_at}
-        self._nodes = {key: row for key, row in self._nodes.items() if key[1] >= self.begins_at}
+        self._pods = {hour: sums for hour, sums in self._pods.items() if hour >= self.begins_at}
+        self._nodes = {hour: sums for hour, sums in self._nodes.items() if hour >= self.begins_at}
         return pods, nodes
 
     def _pod(self, key: Key, hour: int) -> _PodSum:
-        found = self._pods.get((key, hour))
+        sums = self._pods.get(hour)
+        if sums is None:
+            sums = self._pods[hour] = {}
+        found = sums.get(key)
         if found is None:
-            found = self._pods[key, hour] = _PodSum()
+            found = sums[key] = _PodSum()
         return found
 
     def _node(self, key: Key, hour: int) -> _NodeSum:
-        found = self._nodes.get((key, hour))
+        sums = self._nodes.setdefault(hour, {})
+        found = sums.get(key)
         if found is None:
-            found = self._nodes[key, hour] = _NodeSum()
+            found = sums[key] = _NodeSum()
         return found
 
     def _parts(self, start: int, end: int) -> Iterable[tuple[int, int]]:

@@ -24,6 +24,7 @@ from fairlead.model.usage.ledger import (
     Amount,
     ClosedBy,
     End,
+    Key,
     LedgerCard,
     LedgerJob,
     NodeInterval,
@@ -46,10 +47,22 @@ REMEMBERED: Final = 60_000
 
 
 class OpenPod(Struct):
-    """`counted_to`: until when its hours have been counted."""
+    """`counted_to`: until when its hours have been counted. `key`: of the row; one for all hours of
+    the interval.
+    """
 
     row: PodInterval
     counted_to: int
+    key: Key = ("", 0)
+
+    def __post_init__(self) -> None:
+        self.key = self.row.pod_uid, self.row.started_at
+
+    def go_on(self, row: PodInterval) -> None:
+        """The pod has this row now."""
+        self.row = row
+        if self.key[1] != row.started_at:
+            self.key = row.pod_uid, row.started_at
 
 
 class NodeBook(Struct):
@@ -232,7 +245,7 @@ class Intervals:
         )
         if (new.by, new.node, new.amount) == (row.by, row.node, row.amount):
             if new != row:
-                opened.row = new
+                opened.go_on(new)
                 self._pending.put_pod(new)
             return
         at = max(row.started_at, min(now, doubt) if doubt is not None else now)
@@ -241,7 +254,7 @@ class Intervals:
     def cards_found(self, uid: str, cards: tuple[LedgerCard, ...]) -> None:
         """Readings show which cards a pod holds that no grant names."""
         opened = self.pods[uid]
-        opened.row = replace(opened.row, cards=cards)
+        opened.go_on(replace(opened.row, cards=cards))
         self._pending.put_pod(opened.row)
 
     def finish(self, uid: str, pod: Pod, now: int) -> None:
@@ -271,7 +284,7 @@ class Intervals:
             self._pending.end_pod(End((uid, row.started_at), at, why))
             self.inferred += why == ClosedBy.INFERRED
             new = replace(new, started_at=at)
-        opened.row = replace(new, price_class=self._book(new.node).price_class)
+        opened.go_on(replace(new, price_class=self._book(new.node).price_class))
         self._pending.put_pod(opened.row)
         self._sum(before, uid, row.amount, -1)
         after = self._book(new.node)
@@ -330,8 +343,8 @@ class Intervals:
                 if opened.row.started_at < at:
                     end = End((uid, opened.row.started_at), at, ClosedBy.CHANGED)
                     self._pending.end_pod(end)
-                    opened.row = replace(opened.row, started_at=at)
-                opened.row = replace(opened.row, price_class=new)
+                    opened.go_on(replace(opened.row, started_at=at))
+                opened.go_on(replace(opened.row, price_class=new))
                 self._pending.put_pod(opened.row)
 
     # --- counting ---------------------------------------------------------------------------------
@@ -360,7 +373,7 @@ class Intervals:
         gpu, since = opened.row.amount.gpu, opened.counted_to
         opened.counted_to = max(at, opened.row.started_at)
         if gpu and since != opened.counted_to:
-            self._hours.held((uid, opened.row.started_at), gpu, since, opened.counted_to)
+            self._hours.held(opened.key, gpu, since, opened.counted_to)
             self._count_on_node(opened.row, book, since, opened.counted_to)
 
     def _count_on_node(self, row: PodInterval, book: NodeBook, since: int, until: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -42,18 +42,26 @@ class CardReadings:
         for name in nodes:
             self._nodes.pop(name, None)
 
-    def read(self, gpus: Iterable[GpuReading], now: int) -> None:
-        """Count the readings. Those of the future of the clock are of now."""
+    def read(self, by_node: Mapping[str, Sequence[GpuReading]], now: int) -> None:
+        """Count the readings of nodes. Those of the future of the clock are of now."""
+        for name, gpus in by_node.items():
+            book = self._intervals.nodes.get(name)
+            if book is not None and book.pods:
+                self._read_node(book, gpus, now)
+
+    def _read_node(self, book: NodeBook, gpus: Sequence[GpuReading], now: int) -> None:
         bare: dict[str, list[tuple[GpuReading, CardSeat, tuple[int, int]]]] = {}
+        there = self._nodes.get(book.name)
+        if there is None:
+            there = self._nodes[book.name] = _on_node(book, self._intervals.pods)
         for gpu in gpus:
-            book = self._intervals.nodes.get(gpu.node)
-            if gpu.utilization_ratio is None or book is None or not book.pods:
+            if gpu.utilization_ratio is None:
                 continue
             card = gpu.uuid or f"#{gpu.index}"
-            span = self._hours.read(gpu.node, card, min(round(gpu.read_at * 1000), now))
+            span = self._hours.read(book.name, card, min(round(gpu.read_at * 1000), now))
             if span is None:
                 continue
-            for seat in self._seats(book, gpu):
+            for seat in _seats(there, gpu, gpu.utilization_ratio):
                 if seat.weight:
                     self._count(seat, card, seat.weight, span)
                 else:
@@ -74,33 +82,36 @@ class CardReadings:
             self._intervals.cards_found(row.pod_uid, cards)
 
     def _count(self, seat: CardSeat, card: str, weight: int, span: tuple[int, int]) -> None:
-        began = self._intervals.pods[seat.uid].row.started_at
-        start = max(span[0], began)
+        key = self._intervals.pods[seat.uid].key
+        start = max(span[0], key[1])
         if start < span[1]:
             is_busy = seat.utilization >= BUSY_FROM
-            self._hours.used((seat.uid, began), card, weight, start, span[1], is_busy=is_busy)
+            self._hours.used(key, card, weight, start, span[1], is_busy=is_busy)
 
-    def _seats(self, book: NodeBook, gpu: GpuReading) -> Iterator[CardSeat]:
-        there = self._nodes.get(book.name)
-        if there is None:
-            there = self._nodes[book.name] = _on_node(book, self._intervals.pods)
-        assert gpu.utilization_ratio is not None
-        whole = gpu.utilization_ratio
-        granted = there.granted.get(gpu.uuid) or there.granted.get(f"#{gpu.index}") or ()
-        if len(granted) == 1 and not gpu.instances and not there.bare:  # nearly every card
-            uid, weight, name = granted[0]
-            ratios = [
-                each.utilization_ratio for each in gpu.holders if (each.namespace, each.pod) == name
-            ]
-            known = [each for each in ratios if each is not None]
-            yield CardSeat(uid, weight, max(known) if known else whole)
-            return
-        own = _own_utilization(gpu)
-        for uid, weight, name in granted:
-            yield CardSeat(uid, weight, own.get(name, whole))
-        for name, utilization in own.items() if there.bare else ():
-            if (found := there.bare.get(name)) is not None:
-                yield CardSeat(found, 0, utilization)
+
+def _seats(there: _OnNode, gpu: GpuReading, whole: float) -> Sequence[CardSeat]:
+    """The pods on a card. `whole`: the utilization of the card."""
+    granted, bare = there.granted, there.bare
+    on_card = (granted.get(gpu.uuid) or granted.get(f"#{gpu.index}") or ()) if granted else ()
+    if not gpu.instances and len(on_card) == 1 and not bare:  # nearly every card
+        uid, weight, name = on_card[0]
+        ratios = [
+            each.utilization_ratio for each in gpu.holders if (each.namespace, each.pod) == name
+        ]
+        known = [each for each in ratios if each is not None]
+        return (CardSeat(uid, weight, max(known) if known else whole),)
+    if not gpu.instances and not on_card and len(gpu.holders) == 1:  # the others
+        (holder,) = gpu.holders
+        if (found := bare.get((holder.namespace, holder.pod))) is None:
+            return ()
+        known_ratio = holder.utilization_ratio
+        return (CardSeat(found, 0, max(0.0, whole if known_ratio is None else known_ratio)),)
+    own = _own_utilization(gpu)
+    seats = [CardSeat(uid, weight, own.get(name, whole)) for uid, weight, name in on_card]
+    for name, utilization in own.items() if bare else ():
+        if (found := bare.get(name)) is not None:
+            seats.append(CardSeat(found, 0, utilization))
+    return seats
 
 
 def _own_utilization(gpu: GpuReading) -> dict[Name, float]:

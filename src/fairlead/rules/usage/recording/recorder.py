@@ -10,7 +10,7 @@ record is stored before the heartbeat that covers it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -118,7 +118,8 @@ class UsageRecorder:
         self._waiting: dict[str, Pod] = {}
         self._pods_of: dict[str, set[str]] = {}
         self._jobless: dict[str, set[str]] = {}
-        self._shown_cards: dict[str, object] = {}
+        self._shown_cards: dict[str, int | None] = {}
+        """By node: the hash of what is kept of its cards; None = not known."""
         self._withheld: dict[str, str] = {}
         self._records: dict[str, JobRecord] = {}
         self._manifests = JobManifests()
@@ -277,17 +278,16 @@ class UsageRecorder:
     def readings(self, gpus: Iterable[GpuReading], now: float) -> None:
         """Take what the exporters of the cluster's cards report."""
         if self.is_claimed and self.is_rebuilt and self._doubt is None:
-            found, at = tuple(gpus), milliseconds(now)
-            self._cards.read(found, at)
-            self._keep_cards(found, at)
+            at, by_node = milliseconds(now), dict[str, list[GpuReading]]()
+            for gpu in gpus:
+                by_node.setdefault(gpu.node, []).append(gpu)
+            self._cards.read(by_node, at)
+            self._keep_cards(by_node, at)
 
-    def _keep_cards(self, gpus: Iterable[GpuReading], at: int) -> None:
+    def _keep_cards(self, by_node: Mapping[str, list[GpuReading]], at: int) -> None:
         """Who is on which card, and what is broken, while a node's exporter reports it."""
-        by_node: dict[str, list[GpuReading]] = {}
-        for gpu in gpus:
-            by_node.setdefault(gpu.node, []).append(gpu)
         for node, mine in by_node.items():
-            shown = tuple(map(_shown, mine))
+            shown = hash(tuple(map(_shown, mine)))
             if self._shown_cards.get(node) != shown:
                 self._shown_cards[node] = shown
                 body = self._body(kept_cards(mine)[node])
