@@ -152,7 +152,7 @@ class MemoryLedger:
 
     async def fold_day(self, epoch: int, day: int, end: int) -> None:
         self._check(epoch)
-        self.days[day] = await self.usage_sums(day, end)
+        self.days[day] = tuple(map(_kept_sum, await self.usage_sums(day, end)))
         self.days_of_nodes[day] = await self.node_sums(day, end)
         self.folded_until = max(self.folded_until, end)
 
@@ -368,6 +368,12 @@ class MemoryLedger:
 def _check_length(start: int, end: int) -> None:
     if end - start > LONGEST:
         raise UserError("a period of more than two years", "ask for a shorter one")
+
+
+def _kept_sum(each: UsageSum) -> UsageSum:
+    """Integrals of folded days have 63 bits."""
+    kept = [min(amount, (1 << 63) - 1) for amount in structs.astuple(each.integral)]
+    return structs.replace(each, integral=UsageIntegral(*kept))
 
 
 def _bounded(amount: Amount) -> Amount:
