@@ -374,6 +374,7 @@ def texts_in(root: object) -> set[str]:
         if id(each) not in found and not isinstance(each, type | ModuleType | FunctionType):
             found[id(each)] = each
             waiting += gc.get_referents(each)
+            waiting += each if isinstance(each, dict) else ()  # keys that are texts are left out
     return {each for each in found.values() if isinstance(each, str)}
 
 
