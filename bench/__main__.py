@@ -24,6 +24,7 @@ MEASUREMENTS: Final = {
     "past": ("past_map",),
     "ledger": ("ledger_write", "ledger_sums", "ledger_past", "ledger_claim"),
     "usage_recorder": ("usage_recorder",),
+    "usage_rows": ("usage_rows",),
     "usage": ("usage_idle", "usage_report"),
     "console": ("console_boards", "console_while_moving", "log_follow"),
     "pictures": ("pictures", "researchers"),

@@ -55,10 +55,11 @@ CLASSES: Final = tuple(
 def _addresses(chosen: argparse.Namespace) -> Iterator[Iterator[tuple[str, Callable[[], Any]]]]:
     """Engines, and what makes an address of an empty store of each."""
     with tempfile.TemporaryDirectory() as folder:
-        yield _engines(Path(folder), chosen.engine)
+        yield engine_addresses(Path(folder), chosen.engine)
 
 
-def _engines(folder: Path, wanted: str) -> Iterator[tuple[str, Callable[[], StoreAddress]]]:
+def engine_addresses(folder: Path, wanted: str) -> Iterator[tuple[str, Callable[[], StoreAddress]]]:
+    """Engines, and what makes an address of an empty store of each. `wanted`: only this one."""
     numbers = iter(range(1000))
     if wanted in ("", "sqlite"):
         yield "sqlite", lambda: StoreAddress(SQLITE, file=str(folder / f"store{next(numbers)}"))

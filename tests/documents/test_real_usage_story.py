@@ -1,6 +1,8 @@
 """The day of an administrator on a real control plane: jobs that the real mpi-operator runs, a
-console that records usage with the rights of deploy/, and a ledger that has them after all of them
-are deleted. What is compared comes from the API server.
+console with the rights of deploy/, and a ledger that has them after all of them are deleted. What
+is compared comes from the API server, and for the time slider from the page at that moment.
+
+The console records usage into SQLite, or `fairlead usage-recorder` into PostgreSQL, by turns.
 
 The console takes the time from the API server's answers: a proxy between them lets an hour and a
 day pass.
@@ -13,12 +15,17 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from playwright.sync_api import expect
+from tests.browser.chromium import PATIENCE_MS, running_chromium, window
+from tests.browser.test_sign_in import signed_in
 from tests.documents.test_usage_story import capacity, held_seconds
 from tests.kube.console_line import ACCOUNT, Administrator, install_rights
 from tests.kube.control_plane import ControlPlane, running_control_plane
@@ -31,8 +38,11 @@ from tests.kube.oidc_provider import PlainBrowser
 from tests.kube.operators import running_mpi_operator
 from tests.kube.quota_line import SYSTEM
 from tests.kube.servers import Server, run_arena, run_fairlead, running
+from tests.stores.database_servers import Postgres, is_installed
+from tests.turns import in_turn
 from tests.waiting import wait_until
 
+from fairlead.edge.store.address import POSTGRESQL, SQLITE
 from fairlead.settings import SIGN_IN_KEY_SECRET
 
 Object = dict[str, Any]
@@ -49,6 +59,8 @@ LATEST_SECONDS = 3
 """A deletion is recorded at most this long after kubectl has returned."""
 PRICE, LIST_PRICE = 16, 20
 GPU_SHARE = Fraction(9, 10)
+HOLDERS = "Held by"
+"""The head of a column of the map's table."""
 MICRO = Fraction(1, 1_000_000)
 
 
@@ -99,37 +111,55 @@ class Story(NamedTuple):
         return self.cluster.admin.get("pods", "-n", SPACE)
 
 
-@pytest.fixture(scope="module")
-def story() -> Iterator[Story]:
+@pytest.fixture(scope="module", params=in_turn((SQLITE, POSTGRESQL), 2))
+def story(request: pytest.FixtureRequest) -> Iterator[Story]:
+    if request.param == POSTGRESQL and not is_installed(POSTGRESQL):
+        pytest.skip("no PostgreSQL")
     cards: list[Card] = []
     with (
         running_control_plane() as cluster,
         running_mpi_operator(cluster),
         running_fault_proxy(cluster, as_admin=False) as proxy,
         served(lambda: dcgm_page(cards)) as page,
+        ExitStack() as servers,
     ):
         install_rights(cluster)
         cluster.admin.apply([namespace(SPACE)])
         cluster.admin.create([gpu_node(name, 2) for name in NODES])
         wait_until("the nodes are Ready", lambda: all(map(is_ready, cluster.admin.get("nodes"))))
-        flags = (
-            *(
-                f"--kubeconfig={of_account(cluster, proxy.server)}",
-                f"--gpu-exporter=http://{page}/metrics",
-            ),
-            *("--sign-in=on", f"--sign-in-key-secret={SYSTEM}/{SIGN_IN_KEY_SECRET}"),
-            f"--store=sqlite:///{cluster.folder / 'story.sqlite'}",
-            *("--usage-recorder", f"--lease-namespace={SYSTEM}"),
+        common = (
+            f"--kubeconfig={of_account(cluster, proxy.server)}",
+            f"--gpu-exporter=http://{page}/metrics",
+            f"--lease-namespace={SYSTEM}",
+            *store_of(request.param, cluster, servers),
         )
-        log = cluster.logs / "story.log"
-        with running("console", *flags, log=log) as console:
-            who = Administrator(cluster.admin)
-            path = cluster.folder / "administrator.kubeconfig"
-            write_kubeconfig(path, cluster.server, cluster.authority, token_user(who.token))
-            made = Story(cluster, console, proxy, cards, who, path)
-            # A bind is stamped with a whole second: the nodes' records are older.
-            wait_until("the nodes are recorded", lambda: made.has_kept(*NODES))
-            yield made
+        flags = ("--sign-in=on", f"--sign-in-key-secret={SYSTEM}/{SIGN_IN_KEY_SECRET}")
+        log = cluster.logs
+        if request.param == SQLITE:
+            flags += ("--usage-recorder",)
+        else:
+            servers.enter_context(running("usage-recorder", *common, log=log / "recorder.log"))
+        console = servers.enter_context(running("console", *common, *flags, log=log / "story.log"))
+        who = Administrator(cluster.admin)
+        path = cluster.folder / "administrator.kubeconfig"
+        write_kubeconfig(path, cluster.server, cluster.authority, token_user(who.token))
+        made = Story(cluster, console, proxy, cards, who, path)
+        # A bind is stamped with a whole second: the nodes' records are older.
+        wait_until("the nodes are recorded", lambda: made.has_kept(*NODES))
+        yield made
+
+
+def store_of(engine: str, cluster: ControlPlane, servers: ExitStack) -> tuple[str, ...]:
+    """The flags of an empty store. A database server ends with `servers`."""
+    if engine == SQLITE:
+        return (f"--store=sqlite:///{cluster.folder / 'story.sqlite'}",)
+    server = Postgres()
+    servers.callback(server.end)
+    address = server.new_database("story")
+    secret = cluster.folder / "store.password"
+    secret.write_text(address.password)
+    secret.chmod(0o600)
+    return (f"--store={address.place}", f"--store-password-file={secret}")
 
 
 def of_account(cluster: ControlPlane, server: str) -> Path:
@@ -292,7 +322,7 @@ def let_an_hour_pass(story: Story) -> Any:
     story.let_time_pass(near)
     wait_until("the console has it", lambda: story.page("/idle")["generatedAt"] >= iso(near))
     wait_for_cards(story)
-    wait_for_cards(story)  # the first reading after a long time only begins a span
+    wait_for_cards(story)  # the first reading that a recorder has of a card counts for no time
     story.let_time_pass(whole + CLOSED_AFTER + 1)
 
     def is_written() -> bool:
@@ -300,6 +330,30 @@ def let_an_hour_pass(story: Story) -> Any:
 
     wait_until("idle pods are listed", is_written, pause_seconds=1)
     return story.read("idle")
+
+
+def overview(story: Story, folder: Path, pods: list[str], moment: str = "") -> dict[str, str]:
+    """What the page Cluster shows, now or at the moment, once these pods are on its map."""
+    path = f"/overview?at={moment}" if moment else "/overview"
+
+    def look() -> dict[str, str]:
+        url, token = story.console.url, story.administrator.token
+        with running_chromium(folder) as browser, window(browser, url) as tab:
+            expect.set_options(timeout=PATIENCE_MS)
+            signed_in(tab, url, token, path, "overview")
+            expect(tab.at("past-banner")).to_have_count(1 if moment else 0)
+            tab.at("action-map-table").click()
+            for name in pods:
+                expect(tab.at("panel-gpu-map")).to_contain_text(name)
+            return {
+                "running": tab.at("jobs-running").locator("b").inner_text(),
+                "pending": tab.at("jobs-pending").locator("b").inner_text(),
+                "allocated": tab.at("panel-gpus-allocated-total").inner_text(),
+                "holders": repr(sorted(tab.column("gpu-map", HOLDERS).items())),
+            }
+
+    with ThreadPoolExecutor(1) as thread:  # tests of this process have loops of their own
+        return thread.submit(look).result()
 
 
 def reports(story: Story, first: float, last: float) -> list[Any]:
@@ -322,15 +376,23 @@ def total(found: list[Any], user: str, figure: str) -> Fraction:
     return sum((Fraction(str(each[figure])) for each in rows), Fraction(0))
 
 
-def test_jobs_are_known_after_they_are_deleted(story: Story) -> None:
+def test_jobs_are_known_after_they_are_deleted(
+    story: Story, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("chromium")
     prices = (f"--price={PRICE}", f"--list-price={LIST_PRICE}", "--currency=EUR")
     story.asked("prices", "add", *prices, f"--valid-from={iso(time.time())[:7]}-01")
     pods = run_jobs(story)
     nodes = {each["metadata"]["name"]: each for each in story.cluster.admin.get("nodes")}
     present = [without_times(story.fairlead(*words)) for words in LISTS]
     during = moment_of(story, present)
+    on_cards = [each["metadata"]["name"] for of in pods.values() for each in of if gpus_of(each)]
+    shown = overview(story, folder, on_cards)
+    assert (shown["running"], shown["pending"]) == (str(len(GPUS)), "0")
     ended = end(story, pods[TRAINER])
     short = delete(story, SHORT)
+    # Before a day passes for the console alone: there a sign-in ends with its token.
+    assert overview(story, folder, on_cards, during) == shown
 
     idle = let_an_hour_pass(story)
     (held,) = (each for each in idle["items"] if each["reason"] == "idle")
