@@ -9,13 +9,16 @@ from contextlib import contextmanager
 
 import pytest
 from tests.apps.fakes import FakeReadings
+from tests.apps.test_service import ask
 from tests.apps.usage_fakes import FakeUsageApi, recorder_process
 from tests.usage.memory_ledger import MemoryLedger
 from tests.usage.recording import NODES, PODS, a_node, a_pod
 from tests.waiting import until
 
+from fairlead.apps.server import bind_socket
 from fairlead.apps.usage_recorder import UsageRecorderProcess
 from fairlead.errors import LedgerTaken, StoreDown, UserError
+from fairlead.ports import LeaseRecord
 
 
 @contextmanager
@@ -74,6 +77,34 @@ async def test_while_the_store_is_down_the_process_is_not_ready_and_loses_nothin
         ledger.down = None
         await until(lambda: len(ledger.pods) == 1)
         await until(lambda: process.unready == "")
+
+
+async def test_a_process_that_has_lost_the_lease_counts_no_records() -> None:
+    """What it could not store is written by the next holder, or inferred by it."""
+    api, ledger = FakeUsageApi(), MemoryLedger()
+    process, sock = recorder_process(api, ledger, FakeReadings()), bind_socket("127.0.0.1", 0)
+    names = ("lag_seconds", "open_intervals", "pending_records")
+
+    async def figures() -> list[float]:
+        _, page = await ask(sock, "GET /metrics")
+        lines = dict(each.rsplit(" ", 1) for each in page.splitlines() if each[:1] != "#")
+        return [float(lines[f"fairlead_usage_recorder_{name}"]) for name in names]
+
+    task = asyncio.ensure_future(process.service(sock).run())
+    try:
+        await until(lambda: ledger.heartbeat > 0)
+        ledger.down = StoreDown("connection refused")
+        api.put(NODES, a_node("n", time.time()))
+        api.put(PODS, a_pod("a", "n", time.time()))
+        await until(lambda: process.unready != "")
+        lag, opened, waiting = await figures()
+        assert lag > 0 and opened == 1 and waiting > 0
+        await api.put_lease(LeaseRecord("another", 15, "now", "", 2, "1"))
+        await until(lambda: not process.leader.is_held)
+        assert await figures() == [0, 0, 0]
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 async def test_a_store_that_is_down_at_the_start_is_claimed_later() -> None:

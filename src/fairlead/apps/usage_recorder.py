@@ -27,7 +27,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from fairlead.apps.controller import Controller, ControllerHooks, ControllerPace
-from fairlead.apps.leader import PATIENT_LEASE_TIMES, LeaseTimes
+from fairlead.apps.leader import PATIENT_LEASE_TIMES, Leader, LeaseTimes
 from fairlead.apps.metrics_page import process_metrics
 from fairlead.apps.service import Probes, ServedApp, pages_app, together
 from fairlead.errors import FairleadError, LedgerTaken, OutsideError
@@ -137,7 +137,7 @@ class UsageRecorderProcess:
             now=now,
         )
         self.leader = self._controller.leader
-        self._page = _Page(recorder, now)
+        self._page = _Page(recorder, self.leader, now)
 
     @property
     def unready(self) -> str:
@@ -261,19 +261,24 @@ class _Inferred(Collector):
 
 
 class _Page:
-    """Metrics of the recorder (docs/spec/usage.md#metrics-of-the-recorder)."""
+    """Metrics of the recorder (docs/spec/usage.md#metrics-of-the-recorder). A process that lost the
+    Lease still has its last records, which another one writes now: it counts none.
+    """
 
-    def __init__(self, recorder: UsageRecorder, now: Callable[[], float]) -> None:
+    def __init__(self, recorder: UsageRecorder, leader: Leader, now: Callable[[], float]) -> None:
         registry = self._registry = CollectorRegistry()
 
         def lag() -> float:
             since = recorder.waiting_since
             return max(0.0, now() - since / 1000) if since else 0.0
 
+        def while_held(figure: Callable[[], float]) -> Callable[[], float]:
+            return lambda: figure() if leader.is_held else 0.0
+
         figures: tuple[tuple[MetricName, Callable[[], float]], ...] = (
-            (LAG, lag),
-            (OPEN_INTERVALS, lambda: float(len(recorder.intervals.pods))),
-            (PENDING, lambda: float(len(recorder.pending))),
+            (LAG, while_held(lag)),
+            (OPEN_INTERVALS, while_held(lambda: float(len(recorder.intervals.pods)))),
+            (PENDING, while_held(lambda: float(len(recorder.pending)))),
             (HEARTBEAT, lambda: recorder.heartbeat / 1000),
         )
         for name, figure in figures:
