@@ -45,6 +45,7 @@ def listed(one: Laptop, *, note: str = "") -> list[list[str]]:
     return [[*(row[key] for key in keys), ",".join(row["acceleratedBy"])] for row in rows]
 
 
+@pytest.mark.turns(2, 0)
 def test_the_documents_claim_is_accelerated_and_a_restart_keeps_it(kept: Path) -> None:
     for one in laptop(kept, "--scenario=documents-004", name="first"):
         one.kubectl.run("create", "ns", SPACE)

@@ -38,6 +38,7 @@ def shown(one: Laptop) -> Any:
     return json.loads(fairlead(one, "show", NAME, "-o", "json"))
 
 
+@pytest.mark.turns(2, 1)
 def test_a_data_set_lives_and_ends_by_commands(one: Laptop) -> None:
     fairlead(one, "accelerate", CLAIM, "--workers", "1", "--quota", "8Gi")
     assert (shown(one)["status"], shown(one)["runtimes"][0]["workersReady"]) == ("Ready", 1)

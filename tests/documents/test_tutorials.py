@@ -12,10 +12,11 @@ import re
 import signal
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from tests.documents.typed_pages import (
@@ -39,6 +40,7 @@ PAGES: dict[str, str] = LIST["pages"]
 LINES: dict[tuple[str, str], dict[str, str]] = {
     (each.get("page", ""), each["line"]): each for each in LIST["lines"]
 }
+FIRST_PAGES = ("laptop.md", "first-job.md")
 PORTS = {"console": 8080, "cluster_exporter": 9401, "gpu_exporter": 9400, "prometheus": 9090}
 """The ports that pages print; each laptop of a test has others."""
 CONNECT = ('eval "$(.venv/bin/fairlead env)"', 'export PATH="$PWD/.venv/bin:$PATH"')
@@ -56,25 +58,27 @@ class World(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def worlds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, World]]:
-    """A laptop for each kind of world that pages need."""
+def world_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], World]]:
+    """The world of a page: a laptop for each kind that pages need, from its first page on."""
     LOGS.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
-        found: dict[str, World] = {}
-        for number, arguments in enumerate(dict.fromkeys(PAGES.values())):
+
+        @cache
+        def world(arguments: str) -> World:
             home, folder = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("fairlead")
             for name in ("examples", "deploy"):
                 (folder / name).symlink_to(ROOT / name)
             (folder / ".venv").mkdir()
             (folder / ".venv" / "bin").symlink_to(Path(sys.executable).parent)
-            log = LOGS / f"tutorials-{number}.log"
+            log = LOGS / f"tutorials-{[*dict.fromkeys(PAGES.values())].index(arguments)}.log"
             log.unlink(missing_ok=True)  # of an earlier run, whose lines a test would read
             running = running_laptop(log, *arguments.split(), state_home=home)
             laptop = stack.enter_context(running)
             (home / ".kube").mkdir()
             (home / ".kube" / "config").write_bytes(laptop.kubeconfig.read_bytes())
-            found[arguments] = World(laptop, home, folder)
-        yield found
+            return World(laptop, home, folder)
+
+        yield lambda page: world(PAGES[page])
 
 
 def ports_of(world: World) -> dict[str, int]:
@@ -88,11 +92,23 @@ def ports_of(world: World) -> dict[str, int]:
     return {**named, "prometheus": free_port()}
 
 
-@pytest.mark.parametrize("page", PAGES)
+def played() -> list[Any]:
+    """All pages: the first ones in each run, the others by the kind of their world."""
+    kinds = [*dict.fromkeys(PAGES.values())]
+    assert len(kinds) == 2
+    return [
+        page
+        if page in FIRST_PAGES
+        else pytest.param(page, marks=pytest.mark.turns(2, kinds.index(kind)))
+        for page, kind in PAGES.items()
+    ]
+
+
+@pytest.mark.parametrize("page", played())
 def test_the_page_is_played_as_it_is_written(
-    worlds: dict[str, World], page: str, tmp_path: Path
+    world_of: Callable[[str], World], page: str, tmp_path: Path
 ) -> None:
-    world = worlds[PAGES[page]]
+    world = world_of(page)
     ports = ports_of(world)
     (tmp_path / "kubectl").symlink_to(program("kubectl"))
     variables = {
@@ -138,7 +154,9 @@ def test_every_page_and_exception_is_used() -> None:
     check_entries(LIST["lines"], printed)
 
 
-def test_what_make_up_prints_is_what_the_laptop_prints(worlds: dict[str, World]) -> None:
+def test_what_make_up_prints_is_what_the_laptop_prints(
+    world_of: Callable[[str], World],
+) -> None:
     """Addresses and the code aside."""
     (prints,) = [
         line.prints
@@ -146,7 +164,7 @@ def test_what_make_up_prints_is_what_the_laptop_prints(worlds: dict[str, World])
         for line in (commands(lines) if lines[0].startswith("$ ") else [])
         if line.command == "make up"
     ]
-    world = worlds[PAGES["laptop.md"]]
+    world = world_of("laptop.md")
     log = world.laptop.component.log.read_text(encoding="utf-8")
 
     def without_addresses(text: str) -> list[str]:

@@ -22,6 +22,9 @@ _HOST = "kubernetes.io/hostname"
 _RELEASE = ("name", "owner", "status", "version")
 _BY_CHANCE = ("ErrorProcessRuntime",)
 """Events of attempts that fail, and are repeated, only if another controller is slower."""
+_FAILED = "NotReady=True DatasetFailedToSetup: "
+_MISSING = _FAILED + 'StatefulSet.apps "{}" not found'
+_CHANGED = f"{_FAILED}Operation cannot be fulfilled on statefulsets.apps "
 _CLUSTER_OBJECTS = ("kube-root-ca.crt",)
 _LOAD_NAME = "raw-acc-LOAD"
 _LOAD = re.compile(r"\braw-acc-[a-z0-9]{12}\b")
@@ -31,13 +34,14 @@ _NUMBERS = re.compile(r".*(Number|Phase|Reason)")
 
 def fluid_end(place: DataPlace) -> Object:
     """Each kind that has objects, by name."""
+    sets = _named(place.list("statefulsets"), _set)
     found = {
-        "datasets": _named(place.list("datasets"), _data_set),
+        "datasets": _named(place.list("datasets"), lambda each: _data_set(each, sets)),
         "runtimes": _named(place.list("alluxioruntimes"), _runtime),
         "loads": _named(place.list("dataloads"), _load),
         "claims": _named(place.list("persistentvolumeclaims"), _claim),
         "volumes": _named(_volumes(place), _volume),
-        "sets": _named(place.list("statefulsets"), _set),
+        "sets": sets,
         "daemons": _named(place.list("daemonsets"), _owned),
         "services": _named(place.list("services"), _owned),
         "jobs": _named(place.list("jobs"), _job),
@@ -87,15 +91,23 @@ def _conditions(status: Object) -> list[str]:
     ]
 
 
-def _data_set(obj: Object) -> Object:
+def _data_set(obj: Object, sets: Object) -> Object:
+    """Without faults that are found only while Fluid's cache is late: a StatefulSet is missing that
+    exists, or has changed meanwhile.
+    """
     status = obj.get("status") or {}
+    missing = {_MISSING.format(name) for name in sets}
     return {
         **_meta(obj),
         "labels": _fluid_labels(obj),
         "accelerates": (obj["metadata"].get("annotations") or {}).get("fairlead.io/accelerates"),
         "spec": obj["spec"],
         "phase": status.get("phase"),
-        "conditions": _conditions(status),
+        "conditions": [
+            each
+            for each in _conditions(status)
+            if each not in missing and not each.startswith(_CHANGED)
+        ],
         "amounts": sorted(status.get("cacheStates") or ()),
         "has total": bool(status.get("ufsTotal")),
         "endpoint": re.sub(r"\d+$", "PORT", (status.get("hcfs") or {}).get("endpoint", "")),
