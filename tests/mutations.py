@@ -74,8 +74,8 @@ MUTATIONS = (
     Mutation(
         "usage ledger in the store: open intervals count after the heartbeat",
         "src/fairlead/edge/store/ledger/sums.py",
-        "start, min(end, heartbeat(connection)), accounts)",
-        "start, end, accounts)",
+        "last, has_later = min(end, heartbeat(connection)), False",
+        "last, has_later = end, False",
         "tests/stores/test_ledger.py",
         "sqlite",
     ),
