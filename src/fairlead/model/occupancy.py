@@ -71,7 +71,7 @@ class CardOccupancy(Struct, frozen=True, gc=False):
     @property
     def allocated_ratio(self) -> float:
         """The allocated part of the card, 0..1 (time slices may promise more than 1: still 1)."""
-        return min(1.0, sum(holder.ratio for holder in self.holders))
+        return min(1.0, sum([holder.ratio for holder in self.holders]))
 
     @property
     def is_divided(self) -> bool:
@@ -83,7 +83,7 @@ class CardOccupancy(Struct, frozen=True, gc=False):
 
     @property
     def units_allocated(self) -> int:
-        return sum(holder.units for holder in self.holders)
+        return sum([holder.units for holder in self.holders])
 
     @property
     def units_overcommitted(self) -> int:

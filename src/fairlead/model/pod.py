@@ -209,6 +209,8 @@ class Pod(Struct, frozen=True, gc=False):
 
         For extended resources such as GPUs the request is always equal to the limit.
         """
+        if len(self.containers) == 1 and not self.init_containers:  # nearly every pod
+            return self.containers[0].limits
         return needed_by(self.containers, self.init_containers, lambda container: container.limits)
 
 

@@ -77,7 +77,8 @@ def counted(amounts: Amounts, name: str) -> int:
     >>> counted({"nvidia.com/gpu": 10**30}, "nvidia.com/gpu") == LARGEST_COUNTED
     True
     """
-    return min(amounts.get(name, 0), LARGEST_COUNTED)
+    amount = amounts.get(name, 0)
+    return amount if amount < LARGEST_COUNTED else LARGEST_COUNTED
 
 
 def nvidia_gpus(amounts: Amounts) -> int:

@@ -48,7 +48,10 @@ class Numbering:
         self._numbers: dict[str, int] = {}
 
     def of(self, name: str) -> int:
-        return self._numbers.setdefault(name, len(self._numbers))
+        number = self._numbers.get(name)
+        if number is None:
+            number = self._numbers[name] = len(self._numbers)
+        return number
 
     @property
     def names(self) -> list[str]:
@@ -306,10 +309,14 @@ def _claimed(occupied: NodeOccupancy) -> list[Pod]:
         for _ in range(min(whole_gpus(pod.limits) or bool(memory_units(pod.limits)), count))
     ]
     seated: dict[str, list[Pod]] = {}
+    pod, seats = None, list[Pod]()
     for card in occupied.cards:
         for holder in card.holders:
             if holder.mode in _WHOLE_MODES:
-                seated.setdefault(holder.pod.key, []).append(holder.pod)
+                if holder.pod is not pod:  # most pods have several cards in a row
+                    pod = holder.pod
+                    seats = seated.setdefault(pod.key, [])
+                seats.append(pod)
     return unplaced + [
         seats[0]
         for seats in seated.values()

@@ -84,6 +84,11 @@ class Grant(Struct, frozen=True, gc=False):
     memory_mib: int | None = None
     core_percent: int = 0
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is the whole card: it has neither units nor core percent."""
+        return not self.units and not self.core_percent
+
 
 class GpuSlot(Struct, frozen=True, gc=False):
     """One entry of a node's GPU inventory (annotation `fairlead.io/gpus`).

@@ -185,8 +185,7 @@ class Seat(Struct, frozen=True, gc=False):
 
     @property
     def is_whole(self) -> bool:
-        """The whole card: the grant has neither units nor core percent."""
-        return not self.grant.units and not self.grant.core_percent
+        return self.grant.is_whole
 
 
 class NodeAccount(Struct, gc=False):
@@ -349,6 +348,8 @@ class NodeAccount(Struct, gc=False):
             card.take(0, 0)
 
     def _move(self, tenant: Tenant, sign: int) -> None:
+        if all(map(_are_whole, tenant.booked.values())):
+            return  # whole cards have no units
         for seat in self.seats(tenant):
             units = sign * seat.grant.units
             if seat.card is not None:
@@ -420,12 +421,24 @@ def _card_account(card: CardOccupancy, core_total: int) -> CardAccount:
     )
 
 
+def _are_whole(given: Iterable[Grant]) -> bool:
+    return all([grant.is_whole for grant in given])
+
+
 def _places(cards: Sequence[CardAccount]) -> dict[str | int, int]:
     """The first card of each UUID and of each index.
 
     Two cards with one key are in trouble: it is unknown which of them a grant names.
     """
-    places: dict[str | int, int] = {}
+    if len({card.key for card in cards}) < len(cards):
+        _close_twins(cards)
+    from_last = [*enumerate(cards)][::-1]
+    places: dict[str | int, int] = {card.index: place for place, card in from_last}
+    places.update([(card.uuid, place) for place, card in from_last if card.uuid])
+    return places
+
+
+def _close_twins(cards: Sequence[CardAccount]) -> None:
     by_key: dict[str, CardAccount] = {}
     for place, card in enumerate(cards):
         twin = by_key.get(card.key)
@@ -435,10 +448,6 @@ def _places(cards: Sequence[CardAccount]) -> dict[str | int, int]:
             card.take(0, 0)
             card.key, card.uuid = f"{card.key}#{place}", ""
         by_key[card.key] = card
-        if card.uuid:
-            places.setdefault(card.uuid, place)
-        places.setdefault(card.index, place)
-    return places
 
 
 def _hidden(pod: Pod) -> Hidden:

@@ -39,11 +39,7 @@ def booked_grants(pod: Pod) -> GrantsByContainer:
     ):
         return (
             grants
-            if all(
-                not each.units and not each.core_percent
-                for given in grants.values()
-                for each in given
-            )
+            if all(each.is_whole for given in grants.values() for each in given)
             else _NONE
         )
     full = grants_in_full(pod)

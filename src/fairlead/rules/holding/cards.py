@@ -114,6 +114,8 @@ def cards_of(
 def _from_inventory(
     node: Node, mode: GpuMode, unit: MemoryUnit, readings: Sequence[GpuReading]
 ) -> list[CardOccupancy]:
+    if not readings:
+        return [_from_slot(node, slot, unit, None) for slot in node.gpus]
     by_uuid = {reading.uuid: reading for reading in readings if reading.uuid}
     by_index = {reading.index: reading for reading in readings}
     cards = [
@@ -176,7 +178,7 @@ def _from_slot(
         is_healthy=is_fit and (reading is None or reading.healthy is not False),
         is_draining=is_draining,
         is_named=bool(slot.uuid),
-        reason=slot.reason or _device_reason(reading),
+        reason=slot.reason or (_device_reason(reading) if reading is not None else ""),
         reading=reading,
     )
 

@@ -18,7 +18,7 @@ from typing import Final
 
 from msgspec import structs
 
-from fairlead.model.devices.gpu import GpuHolder, GpuMode, GpuReading
+from fairlead.model.devices.gpu import GpuHolder, GpuMode, GpuReading, Grant
 from fairlead.model.node import Node
 from fairlead.model.occupancy import (
     TIME_SHARED_MODES,
@@ -39,7 +39,7 @@ from fairlead.model.resources import (
     nvidia_gpus,
 )
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.holding.account import CardAccount, NodeAccount, Seat, account
+from fairlead.rules.holding.account import CardAccount, NodeAccount, account
 from fairlead.rules.holding.units import GIB, MIB_PER_UNIT, grant_mib
 from fairlead.rules.nodes.status import EXCLUSIVE, MIG, NO_GPU, SHARE, gpu_mode, is_ready
 from fairlead.rules.pods.devices import memory_units, mig_compute, mig_slices, whole_gpus
@@ -100,8 +100,10 @@ def node_occupancy(node: Node, snapshot: ClusterSnapshot) -> NodeOccupancy:
         memory_allocated_mib=_memory_allocated(mode, cards, len(asking), whole),
         memory_used_mib=sum(used) if used else None,
         memory_used_of_mib=_sum_if_known(
-            card.memory_total_mib for card in cards if _reports_memory(card)
-        ),
+            [card.memory_total_mib for card in cards if _reports_memory(card)]
+        )
+        if used
+        else None,
         utilization_ratio=sum(ratios) / len(ratios) if ratios else None,
         cards=cards,
         unplaced=tuple(pod for pod, _ in asking if pod.key not in placed),
@@ -138,11 +140,15 @@ def _holders(held: NodeAccount, mig_worth: float) -> tuple[dict[str, list[CardHo
     placed: set[str] = set()
     bare: dict[tuple[str, str], Pod] = {}
     for tenant in held.tenants.values():
-        pod = tenant.pod
-        for seat in held.seats(tenant):
-            if seat.card is not None:
-                holders[seat.key].append(_granted(seat, seat.card.gpu, pod))
-                placed.add(pod.key)
+        pod, is_placed = tenant.pod, False
+        for container, given in tenant.booked.items():
+            for grant in given:
+                card = held.card_of(grant)
+                if card is not None:
+                    holders[card.key].append(_granted(container, grant, card.gpu, pod))
+                    is_placed = True
+        if is_placed:
+            placed.add(pod.key)
         if not tenant.booked:
             bare[pod.namespace, pod.name] = pod
     for card in held.cards if bare else ():
@@ -154,17 +160,18 @@ def _holders(held: NodeAccount, mig_worth: float) -> tuple[dict[str, list[CardHo
     return holders, placed
 
 
-def _granted(seat: Seat, card: CardOccupancy, pod: Pod) -> CardHolder:
-    seen, grant = _measured_holder(card.reading, pod, seat.container), seat.grant
-    if seat.is_whole:
+def _granted(container: str, grant: Grant, card: CardOccupancy, pod: Pod) -> CardHolder:
+    seen = _measured_holder(card.reading, pod, container) if card.reading is not None else None
+    is_whole = grant.is_whole
+    if is_whole:
         ratio, mib = _WHOLE, card.memory_total_mib
     else:
         ratio = grant.units / card.units if card.units else 0.0
         mib = grant.memory_mib if grant.memory_mib is not None else granted_mib(card, grant.units)
     return CardHolder(
         pod=pod,
-        container=seat.container,
-        mode=EXCLUSIVE if seat.is_whole else SHARE,
+        container=container,
+        mode=EXCLUSIVE if is_whole else SHARE,
         ratio=ratio,
         units=grant.units,
         core_percent=grant.core_percent,
@@ -323,7 +330,8 @@ def _gpus_unhealthy(
     else:
         count = nvidia_gpus if nvidia_gpus(node.capacity) else _aliyun_gpus
         parts = gpu_worth * max(0, count(node.capacity) - count(node.allocatable))
-        parts += mig_worth * max(0, mig_compute(node.capacity) - mig_compute(node.allocatable))
+        if mig_worth:
+            parts += mig_worth * max(0, mig_compute(node.capacity) - mig_compute(node.allocatable))
         withheld = ceil(round(parts, 6))
     return min(total, max(withheld - draining, sum([card.is_healthy is False for card in cards])))
 
@@ -335,7 +343,7 @@ def _aliyun_gpus(amounts: Amounts) -> int:
 def _memory_total(
     node: Node, cards: Sequence[CardOccupancy], total: int, offered_mib: int
 ) -> float | None:
-    known = _known(card.memory_total_mib for card in cards)
+    known = _known([card.memory_total_mib for card in cards])
     if known and len(known) == len(cards):
         return sum(known)
     if node.card_memory_mib is not None:
@@ -361,7 +369,7 @@ def _memory_allocated(
         return _memory_of_slices(cards)
     divided = [card for card in cards if card.reading and card.reading.instances]
     whole = [card for card in cards if card not in divided] if divided else cards
-    sizes = _known(card.memory_total_mib for card in whole)
+    sizes = _known([card.memory_total_mib for card in whole])
     if not sizes or len(sizes) < len(whole):
         return None if pods or not cards else 0.0
     seated = [card.memory_total_mib or 0.0 for card in whole if card.allocated_ratio > 0]

@@ -54,6 +54,8 @@ def believable_units(claimed: int, memory_mib: int | None, unit: MemoryUnit, off
     >>> believable_units(139, None, GIB, 28)
     28
     """
+    if claimed <= 0:  # every card that is not shared
+        return 0
     limits = (
         card_units(memory_mib, unit) if memory_mib else claimed,
         offered if offered > 0 else claimed,

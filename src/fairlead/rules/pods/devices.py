@@ -47,7 +47,7 @@ def mig_slices(amounts: Amounts) -> int:
     >>> mig_slices({"nvidia.com/mig-1g.18gb": 2, "nvidia.com/mig-3g.71gb": 1, "cpu": 1})
     3
     """
-    return sum(counted(amounts, name) for name in amounts if name.startswith(MIG_PREFIX))
+    return sum([counted(amounts, name) for name in amounts if name.startswith(MIG_PREFIX)])
 
 
 def mig_compute(amounts: Amounts) -> int:
@@ -56,12 +56,12 @@ def mig_compute(amounts: Amounts) -> int:
     >>> mig_compute({"nvidia.com/mig-1g.18gb": 2, "nvidia.com/mig-3g.71gb": 1, "cpu": 1})
     5
     """
-    parts = (
+    parts = [
         (name.removeprefix(MIG_PREFIX), counted(amounts, name))
         for name in amounts
         if name.startswith(MIG_PREFIX)
-    )
-    return sum(count * GpuInstance(0, profile).compute_slices for profile, count in parts)
+    ]
+    return sum([count * GpuInstance(0, profile).compute_slices for profile, count in parts])
 
 
 def has_gpu(pod: Pod) -> bool:
