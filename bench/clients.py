@@ -146,10 +146,11 @@ class Measured:
 def list_pods_run_fairlead(kubeconfig: str) -> dict[str, float]:
     import uvloop
 
+    from fairlead.collector import quiet_collector
     from fairlead.edge.connection.kubeconfig import find_connection
     from fairlead.edge.kube.follow.followed_kind import POD_SUBJECT
     from fairlead.edge.kube.kube_api import KubeApi
-    from fairlead.edge.kube.reflector import Mirror, quiet_collector
+    from fairlead.edge.kube.reflector import Mirror
     from fairlead.model.changes import listed
 
     connection = find_connection(kubeconfig)

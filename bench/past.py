@@ -12,10 +12,10 @@ from typing import Final
 
 from bench.support.options import options
 from bench.support.past_cluster import DAY, states
+from fairlead.collector import quiet_collector
 from fairlead.console.boards.usage.past import snapshot_of
 from fairlead.console.http.answers import pack
 from fairlead.console.http.past_states import PastBoard
-from fairlead.edge.kube.reflector import quiet_collector
 from fairlead.edge.store.address import SQLITE, StoreAddress
 from fairlead.edge.store.opened import open_store
 from fairlead.model.usage.ledger import HOUR, LedgerBatch, StateKind

@@ -21,9 +21,9 @@ from tests.console.worlds import StillCluster, still_world
 from bench.support.options import options
 from fairlead.apps.console_server import ConsoleServer
 from fairlead.apps.server import bind_socket
+from fairlead.collector import quiet_collector
 from fairlead.console.boards.restricted.board import RestrictedBoard, SharedBoard
 from fairlead.console.pages.endpoints import BASE
-from fairlead.edge.kube.reflector import quiet_collector
 from fairlead.model.people.permission import ConsoleResource, ConsoleVerb
 from fairlead.model.people.reach import Reach
 from fairlead.model.people.rows import UserRole

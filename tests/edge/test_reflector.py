@@ -16,10 +16,11 @@ import pytest
 from tests.protobuf_bodies import envelope, frame
 from tests.waiting import until
 
+from fairlead.collector import quiet_collector
 from fairlead.edge.connection.lines import SLICE_BYTES
 from fairlead.edge.kube import kube_api
 from fairlead.edge.kube.kube_api import KubeApi
-from fairlead.edge.kube.reflector import Reflector, quiet_collector
+from fairlead.edge.kube.reflector import Reflector
 from fairlead.errors import Forbidden
 from fairlead.model.changes import Changes
 from fairlead.model.pod import Pod

@@ -87,7 +87,10 @@ def nvidia_gpus(amounts: Amounts) -> int:
     >>> nvidia_gpus({"nvidia.com/gpu": 1, "nvidia.com/gpu.shared": 4, "aliyun.com/gpu": 8})
     5
     """
-    return counted(amounts, NVIDIA_GPU) + counted(amounts, NVIDIA_GPU_SHARED)
+    whole = counted(amounts, NVIDIA_GPU)
+    if NVIDIA_GPU_SHARED in amounts:
+        return whole + counted(amounts, NVIDIA_GPU_SHARED)
+    return whole
 
 
 def sum_of(parts: Iterable[Amounts]) -> Amounts:

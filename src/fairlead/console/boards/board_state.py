@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from fairlead.console.boards.attention import attention_lines, hardware_lines, is_troubled
-from fairlead.console.boards.gpu_map_cells import map_parts
+from fairlead.console.boards.gpu_map_cells import KnownNode, map_parts
 from fairlead.console.boards.gpu_pools import gpu_pools
 from fairlead.console.boards.gpus_rows import listed_gpus
 from fairlead.console.boards.holders import holder_rows, holders_sentence
@@ -679,7 +679,8 @@ class BoardState:
 
     @cached_property
     def gpu_map(self) -> GpuMap:
-        parts = map_parts(self.snapshot, self.occupancy, self.now)
+        known = self.known_nodes("gpu_map")
+        parts = map_parts(self.snapshot, self.occupancy, self.now, known=known)
         return GpuMap(
             generated_at=self.generated_at,
             stale=self.is_stale("gpus"),
@@ -691,6 +692,10 @@ class BoardState:
             statuses=parts.statuses,
             nodes=parts.nodes,
         )
+
+    def known_nodes(self, part: str) -> KnownNode | None:
+        """Nodes of a map (`part`) that need not be made again."""
+        return None
 
     def node(self, name: str) -> NodeDetail | None:
         """One node, or None when there is no such node."""

@@ -58,6 +58,19 @@ class Numbering:
         return list(self._numbers)
 
 
+class MapNumbers:
+    """The numbers of the words of one map."""
+
+    def __init__(self) -> None:
+        self.teams, self.models = Numbering(), Numbering()
+        self.modes, self.statuses = Numbering(), Numbering()
+
+
+KnownNode = Callable[[NodeOccupancy, MapNumbers], MapNode | None]
+"""The node as another map has it, with the numbers of this one; None if that map has no such node.
+"""
+
+
 class MapParts(Struct, frozen=True):
     """The nodes of the map, and the lists that their numbers point into."""
 
@@ -101,22 +114,29 @@ def map_parts(
     occupancy: ClusterOccupancy,
     now: float,
     team_of: Callable[[Pod], str] = namespace_of,
+    known: KnownNode | None = None,
 ) -> MapParts:
     """All that the map shows: GPU nodes by name, and the words behind their numbers."""
-    teams = Numbering()
-    models, modes, statuses = Numbering(), Numbering(), Numbering()
+    numbers = MapNumbers()
     nodes = [
-        MapNode(
+        (known(each, numbers) if known is not None else None)
+        or MapNode(
             name=each.node.name,
-            model=models.of(gpu_model(each.node, snapshot)),
-            mode=modes.of(each.mode),
-            status=statuses.of(_status_of(each.node)),
-            gpus=map_cells(each, teams, now, team_of),
+            model=numbers.models.of(gpu_model(each.node, snapshot)),
+            mode=numbers.modes.of(each.mode),
+            status=numbers.statuses.of(_status_of(each.node)),
+            gpus=map_cells(each, numbers.teams, now, team_of),
             indexes=_irregular_indexes(each.cards),
         )
         for each in in_order(occupancy.nodes)
     ]
-    return MapParts(teams.names, models.names, modes.names, statuses.names, nodes)
+    return MapParts(
+        numbers.teams.names,
+        numbers.models.names,
+        numbers.modes.names,
+        numbers.statuses.names,
+        nodes,
+    )
 
 
 def map_cells(
@@ -190,7 +210,7 @@ def withheld_gpus(occupied: NodeOccupancy) -> int:
     beyond the cards that are known to be broken.
     """
     return max(
-        0, occupied.gpus_unhealthy - sum(card.is_healthy is False for card in occupied.cards)
+        0, occupied.gpus_unhealthy - sum([card.is_healthy is False for card in occupied.cards])
     )
 
 

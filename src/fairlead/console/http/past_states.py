@@ -12,9 +12,12 @@ from collections.abc import Awaitable, Callable
 from functools import cached_property, partial
 from typing import Final
 
+from fairlead.collector import quiet_collector
 from fairlead.console.boards.board_state import BoardState
+from fairlead.console.boards.gpu_map_cells import KnownNode
 from fairlead.console.boards.restricted.board import RestrictedBoard, SharedBoard
 from fairlead.console.boards.usage.past import PastCluster, find_moment, read_past
+from fairlead.console.boards.usage.past_map import KnownMap
 from fairlead.console.http.answers import Packed, pack
 from fairlead.console.http.board_states import prepared
 from fairlead.console.http.pictures import is_kept, shared_by
@@ -26,6 +29,7 @@ from fairlead.rules.people.restricted import restricted
 from fairlead.rules.usage.past import PastMoment
 from fairlead.wire.usage.states import StateRows
 
+_MAPS: Final = ("gpu_map", "nameless_map")
 KEPT_MAX: Final = 3
 """Moments that are kept: of a large cluster each has some 100 MB."""
 
@@ -53,7 +57,8 @@ class PastStates:
         async with self._reading:  # one large cluster is made at a time
             board = self._kept.pop(moment, None)
             if board is None:
-                found = await read_past(ledger, moment, gap, self._rows)
+                with quiet_collector():
+                    found = await read_past(ledger, moment, gap, self._rows)
                 board = PastBoard(found.snapshot, next(reversed(self._kept.values()), None))
                 while len(self._kept) >= KEPT_MAX:
                     self._kept.popitem(last=False)
@@ -63,12 +68,13 @@ class PastStates:
 
 class PastBoard(SharedBoard):
     """The board state of a moment. `before`: of the moment that was shown before it, whose account
-    of a node holds here, too, if nothing there has changed.
+    and map of a node hold here, too, if nothing there has changed.
     """
 
     def __init__(self, snapshot: ClusterSnapshot, before: PastBoard | None = None) -> None:
         super().__init__(snapshot, snapshot.taken_at)
         self._before = before.accounted if before is not None else None
+        self._maps_before = before.maps if before is not None else {}
 
     @property
     def accounted(self) -> tuple[ClusterSnapshot, ClusterOccupancy] | None:
@@ -76,10 +82,20 @@ class PastBoard(SharedBoard):
         made = vars(self).get("occupancy")
         return None if made is None else (self.snapshot, made)
 
+    @property
+    def maps(self) -> dict[str, KnownMap]:
+        """The maps that are made."""
+        made = vars(self)
+        return {part: KnownMap(self.occupancy, made[part]) for part in _MAPS if part in made}
+
     @cached_property
     def occupancy(self) -> ClusterOccupancy:
         before, self._before = self._before, None
         return cluster_occupancy(self.snapshot, before)
+
+    def known_nodes(self, part: str) -> KnownNode | None:
+        found = self._maps_before.pop(part, None)
+        return None if found is None else found.node
 
 
 class PastPicture:
@@ -91,7 +107,8 @@ class PastPicture:
 
     async def latest(self, *parts: str) -> BoardState:
         whole = await self._whole()
-        return await asyncio.to_thread(self._made, whole, parts)
+        with quiet_collector():
+            return await asyncio.to_thread(self._made, whole, parts)
 
     async def packed(self, part: str) -> Packed:
         board = await self.latest(part)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import Any, Final, Generic, TypeVar
 
+from fairlead.collector import quiet_collector
 from fairlead.edge.connection.backoff import Backoff
 from fairlead.edge.kube.api_failure import (
     ApiFailure,
@@ -251,39 +251,3 @@ def _is_resumable(error: ApiFailure) -> bool:
     if isinstance(error, (ForbiddenByServer, NotServed)):
         return False
     return isinstance(error, Unreachable) or error.status in (429, 502, 503, 504)
-
-
-_COLLECTED_AFTER_MOST = 100_000
-"""New objects between collections.
-
-With Python's own 700 a large cluster's console stopped for 0.3 s every other second.
-"""
-_listing_now = 0
-
-
-@contextlib.contextmanager
-def quiet_collector(*, is_first: bool) -> Iterator[None]:
-    """No garbage collection while a list is read: it would look at every new row again and again
-    (hundreds of times the parser's time).
-
-    After a first list everything read is frozen: later collections pass over it. The more was read,
-    the fewer collections there are: a process that keeps a large cluster makes hundreds of
-    thousands of new objects at each change of it, and throws away as many. Nested use is fine.
-    """
-    global _listing_now  # the collector is the process's, so is this count
-    was_enabled = gc.isenabled() or _listing_now > 0
-    _listing_now += 1
-    gc.disable()
-    try:
-        yield
-    finally:
-        _listing_now -= 1
-        if _listing_now == 0 and was_enabled:
-            if is_first:
-                gc.collect()
-                gc.freeze()
-                seldom, *older = gc.get_threshold()
-                gc.set_threshold(
-                    max(seldom, min(_COLLECTED_AFTER_MOST, gc.get_freeze_count() // 10)), *older
-                )
-            gc.enable()

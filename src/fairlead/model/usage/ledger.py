@@ -197,7 +197,7 @@ class KeptCards(Struct, frozen=True, gc=False):
     readings: tuple[GpuReading, ...] = ()
 
 
-class KeptState(Struct, frozen=True):
+class KeptState(Struct, frozen=True, gc=False):
     """An object as tables showed it. Key: kind, uid and `started_at`. `body`: JSON."""
 
     kind: StateKind

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
+from operator import attrgetter
 from typing import Final
 
 from msgspec import Struct, structs
@@ -32,6 +33,7 @@ from fairlead.rules.holding.need import gpu_need
 from fairlead.rules.nodes.status import ShareMode, gpu_mode, share_mode
 
 _NO_GRANTS: GrantsByContainer = {}
+_is_whole = attrgetter("is_whole")
 
 
 class TenantState(StrEnum):
@@ -422,7 +424,7 @@ def _card_account(card: CardOccupancy, core_total: int) -> CardAccount:
 
 
 def _are_whole(given: Iterable[Grant]) -> bool:
-    return all([grant.is_whole for grant in given])
+    return all(map(_is_whole, given))
 
 
 def _places(cards: Sequence[CardAccount]) -> dict[str | int, int]:

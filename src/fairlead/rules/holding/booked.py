@@ -38,9 +38,7 @@ def booked_grants(pod: Pod) -> GrantsByContainer:
         for part in (*pod.containers, *pod.init_containers)
     ):
         return (
-            grants
-            if all(each.is_whole for given in grants.values() for each in given)
-            else _NONE
+            grants if all(each.is_whole for given in grants.values() for each in given) else _NONE
         )
     full = grants_in_full(pod)
     if full is None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from math import isfinite
+from operator import attrgetter
 from typing import Final
 
 from msgspec import structs
@@ -39,6 +40,7 @@ _DRAINING: Final = CardMode.DRAINING
 _SHARED: Final = CardMode.SHARED
 _HEALTHY: Final = Health.HEALTHY
 _EXCLUSIVE: Final = CardMode.EXCLUSIVE
+_by_index = attrgetter("index")
 WITHHELD: Final = "taken out by an operator"
 
 
@@ -101,7 +103,7 @@ def cards_of(
             if count <= MOST_CARDS
             else []
         )
-    cards.sort(key=lambda card: card.index)
+    cards.sort(key=_by_index)
     if mode == SHARE and not any(card.units for card in cards):
         cards = _in_equal_parts(node, unit, cards)
     return (

@@ -54,11 +54,7 @@ def node_occupancy(node: Node, snapshot: ClusterSnapshot) -> NodeOccupancy:
     mode = gpu_mode(node, snapshot)
     if mode == NO_GPU:
         return NodeOccupancy(node, NO_GPU)
-    asking = [
-        (pod, limits)
-        for pod in snapshot.pods_on(node.name)
-        if pod.is_holding and _asks_gpu(limits := pod.limits)
-    ]
+    asking, whole = _asking(snapshot.pods_on(node.name))
     readings = snapshot.gpus_on(node.name)
     held = account(
         node, (pod for pod, _ in asking), readings, snapshot.withheld.get(node.name, ()), mode
@@ -74,7 +70,6 @@ def node_occupancy(node: Node, snapshot: ClusterSnapshot) -> NodeOccupancy:
         _gpu_worth(node, readings, total),
         _mig_worth(mode, node, readings, total),
     )
-    whole = sum([whole_gpus(limits) for _, limits in asking])
     holders, placed = _holders(held, mig_worth)
     cards = tuple(
         _occupied(card, holders[card.key], is_shared=held.mode.is_shared) for card in held.cards
@@ -127,8 +122,16 @@ def granted_mib(card: CardOccupancy, units: int) -> int | None:
     return grant_mib(int(card.memory_total_mib), units, card.units)
 
 
-def _asks_gpu(limits: Amounts) -> bool:
-    return bool(limits) and bool(whole_gpus(limits) or memory_units(limits) or mig_slices(limits))
+def _asking(pods: Iterable[Pod]) -> tuple[list[tuple[Pod, Amounts]], int]:
+    """Pods that hold GPUs, with their limits, and how many whole GPUs they hold together."""
+    asking, together = list[tuple[Pod, Amounts]](), 0
+    for pod in pods:
+        if pod.is_holding and (limits := pod.limits):
+            whole = whole_gpus(limits)
+            if whole or memory_units(limits) or mig_slices(limits):
+                asking.append((pod, limits))
+                together += whole
+    return asking, together
 
 
 def _holders(held: NodeAccount, mig_worth: float) -> tuple[dict[str, list[CardHolder]], set[str]]:
@@ -301,8 +304,8 @@ def _mig_worth(mode: GpuMode, node: Node, readings: Sequence[GpuReading], total:
 
     If other cards are whole, only exporters know their number.
     """
-    offered = mig_compute(node.capacity)
-    divided = total if mode == MIG else sum(bool(reading.instances) for reading in readings)
+    divided = total if mode == MIG else sum([bool(reading.instances) for reading in readings])
+    offered = mig_compute(node.capacity) if divided else 0
     return divided / offered if offered else 0.0
 
 

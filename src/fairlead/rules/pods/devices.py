@@ -33,7 +33,8 @@ def whole_gpus(limits: Amounts) -> int:
     """
     if not limits:
         return 0
-    return (nvidia_gpus(limits) or counted(limits, OLD_GPU)) + counted(limits, ALIYUN_GPU)
+    whole = nvidia_gpus(limits) or counted(limits, OLD_GPU)
+    return whole + counted(limits, ALIYUN_GPU) if ALIYUN_GPU in limits else whole
 
 
 def memory_units(limits: Amounts) -> int:

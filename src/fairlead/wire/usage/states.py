@@ -79,21 +79,22 @@ class StateRows:
     """Reads states moment by moment. A state that the moment before had, too, is the same row."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[StateKind, bytes], Any] = {}
+        self._known: dict[tuple[StateKind, str, int], tuple[bytes, Any]] = {}
 
     def of(self, states: Iterable[KeptState]) -> dict[StateKind, list[Any]]:
         """The rows of these states by kind, in their order. Raises OutsideError."""
-        before, known = self._known, dict[tuple[StateKind, bytes], Any]()
-        found: dict[StateKind, list[Any]] = {}
+        before, known = self._known, dict[tuple[StateKind, str, int], tuple[bytes, Any]]()
+        found: dict[StateKind, list[Any]] = {kind: [] for kind in StateKind}
         for state in states:
-            key = state.kind, state.body
-            row = before.get(key)
-            if row is None:
-                row = parse_state(*key)
-            known[key] = row
-            found.setdefault(state.kind, []).append(row)
+            kind, body = state.kind, state.body
+            key = kind, state.uid, state.started_at
+            read = before.get(key)
+            if read is None or read[0] != body:
+                read = body, parse_state(kind, body)
+            known[key] = read
+            found[kind].append(read[1])
         self._known = known
-        return found
+        return {kind: rows for kind, rows in found.items() if rows}
 
 
 def _kept(row: Struct) -> dict[str, Any]:

@@ -170,7 +170,8 @@ class SharedBoard(BoardState):
     @cached_property
     def nameless_map(self) -> MapParts:
         """Every card that is held, by another team (0)."""
-        return map_parts(self.snapshot, self.occupancy, self.now, lambda pod: ANOTHER_TEAM)
+        known = self.known_nodes("nameless_map")
+        return map_parts(self.snapshot, self.occupancy, self.now, lambda pod: ANOTHER_TEAM, known)
 
 
 class RestrictedBoard(BoardState):

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
+from sqlalchemy import ColumnElement, Connection, LargeBinary, and_, cast, func, or_, select
 
 from fairlead.edge.store.address import SQLITE
 from fairlead.edge.store.columns import KEY_LENGTH, NAME_LENGTH
@@ -215,21 +215,28 @@ def states_begun(
 def states(connection: Connection, condition: ColumnElement[bool]) -> tuple[KeptState, ...]:
     """By kind, namespace, name, uid and start."""
     columns = kept_states.c
-    parts = [
-        *(columns.kind, columns.namespace, columns.name, columns.uid),
-        *(columns.started_at, columns.ended_at, columns.body),
-    ]
+    names = [columns.kind, columns.namespace, columns.name, columns.uid]
+    times = [columns.started_at, columns.ended_at]
     if connection.dialect.name == SQLITE:
-        found = raw_rows(connection, select(*parts).where(condition))
+        body = cast(columns.body, LargeBinary)  # as a text it would be decoded here
+        found = raw_rows(connection, select(*names, *times, body).where(condition))
     else:  # the drivers are in Python: a column costs them as much as a row
+        parts = [*names, *times, columns.body]
         joined = select(func.concat_ws(as_rows.SEPARATOR, *parts)).where(condition)
         texts = raw_rows(connection, joined)
-        found = [each[0].split(as_rows.SEPARATOR, len(parts) - 1) for each in texts]
-    found.sort(key=lambda row: (*row[:4], int(row[4])))
+        found = [
+            (*names, int(started_at), int(ended_at), body.encode())
+            for *names, started_at, ended_at, body in (
+                each[0].split(as_rows.SEPARATOR, len(parts) - 1) for each in texts
+            )
+        ]
+    found.sort()  # no two have the same kind, uid and start
     kinds = {str(kind): kind for kind in StateKind}
     return tuple(
-        KeptState(kinds[kind], uid, int(started_at), namespace, name, body.encode(), int(ended_at))
-        for kind, namespace, name, uid, started_at, ended_at, body in found
+        [
+            KeptState(kinds[kind], uid, started_at, namespace, name, body, ended_at)
+            for kind, namespace, name, uid, started_at, ended_at, body in found
+        ]
     )
 
 
