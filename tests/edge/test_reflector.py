@@ -534,6 +534,18 @@ def test_the_collector_rests_during_lists_and_works_after_the_last() -> None:
     gc.unfreeze()
 
 
+def test_what_a_first_list_read_is_frozen_although_another_reading_ends_later() -> None:
+    with quiet_collector():
+        with quiet_collector(is_first=True):
+            pass
+        assert gc.get_freeze_count() == 0
+    assert gc.get_freeze_count() > 0
+    gc.unfreeze()
+    with quiet_collector():
+        pass
+    assert (gc.isenabled(), gc.get_freeze_count()) == (True, 0)
+
+
 def test_the_collector_comes_the_more_seldom_the_more_was_read_and_never_more_often() -> None:
     before = gc.get_threshold()
     try:

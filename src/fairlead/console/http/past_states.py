@@ -57,8 +57,7 @@ class PastStates:
         async with self._reading:  # one large cluster is made at a time
             board = self._kept.pop(moment, None)
             if board is None:
-                with quiet_collector():
-                    found = await read_past(ledger, moment, gap, self._rows)
+                found = await read_past(ledger, moment, gap, self._rows)
                 board = PastBoard(found.snapshot, next(reversed(self._kept.values()), None))
                 while len(self._kept) >= KEPT_MAX:
                     self._kept.popitem(last=False)

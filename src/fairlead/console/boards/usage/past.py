@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from fairlead.collector import quiet_collector
 from fairlead.kinds.parts.kind import source_of
 from fairlead.kinds.registry import KINDS
 from fairlead.kinds.workloads import workload_of
@@ -55,7 +56,8 @@ async def read_past(
     Raises StoreDown, and OutsideError for a damaged state.
     """
     states = await ledger.states_at(moment.shown, tuple(StateKind))
-    snapshot = await asyncio.to_thread(snapshot_of, states, moment.shown, gap, reader)
+    with quiet_collector():
+        snapshot = await asyncio.to_thread(snapshot_of, states, moment.shown, gap, reader)
     return PastCluster(moment, snapshot, gap)
 
 

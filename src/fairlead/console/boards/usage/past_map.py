@@ -64,10 +64,10 @@ def _renumbered(cells: Sequence[Cell], names: Sequence[str], teams: Numbering) -
     found: list[Cell] = []
     for cell in cells:
         held = cell[-1]
-        if isinstance(held, int):
-            number = teams.of(names[held])
-            found.append(cell if number == held else (*cell[:-1], number))
-        else:
-            slices = [(teams.of(names[team]), share) for team, share in held]
-            found.append((*cell[:-1], slices))
+        shown = (
+            teams.of(names[held])
+            if isinstance(held, int)
+            else [(teams.of(names[team]), share) for team, share in held]
+        )
+        found.append(cell if shown == held else (*cell[:-1], shown))
     return found
