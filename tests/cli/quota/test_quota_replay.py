@@ -74,7 +74,8 @@ def test_json_has_all_of_it(past: tuple[str, str, float]) -> None:
     found = json.loads(printed.out)
     assert found["nodes"] == [f"{model}=+1"]
     free = found["freeAsked"]["gpuHours"] - found["freeInForce"]["gpuHours"]
-    assert 10 < free <= 16.1, "a node with 8 GPUs, for two hours"
+    lost = found["totals"]["inForce"]["lostGpuHours"]
+    assert 10 < free <= 16.1 + lost, "a node with 8 GPUs, for two hours, and what is not repeated"
     assert found["fidelity"]["withinTolerance"] == found["fidelity"]["happened"] > 10
 
 

@@ -174,6 +174,36 @@ def test_a_suspended_job_is_resumed_and_runs_again() -> None:
     assert abs(places["w0"].waited - (HOUR + 30)) < 1, "until z had ended"
 
 
+@pytest.mark.parametrize(("kind", "follows"), [("MPIJob", 0.0), ("RayJob", 0.5 * HOUR)])
+def test_the_launcher_of_a_resumed_mpijob_comes_with_its_workers(kind: str, follows: float) -> None:
+    """A RayJob's submitter comes when the cluster runs, each time anew."""
+    gang = {"owner": "job", "gang": f"{kind.lower()}/job", "gang_size": 1}
+    pods = [
+        past("a", "w0", 1, 4, 4, **gang),
+        past("a", "late", 1.5, 3.5, 0, follows=0.5 * HOUR, **gang),
+        past("b", "z", 2, 1, 2),
+    ]
+    job = Workload(
+        *(kind, "example.com/v1", "a", "job", "job"),
+        can_suspend=True,
+        pods=2,
+        request={GPUS: 4},
+        least=1,
+        late_pods=1,
+    )
+    places = played(history(pods, ONE, nodes(4), workloads={"job": job}))
+    assert places["w0"].evictions == places["late"].evictions == 1
+    again = [places[name].pod.admitted_at or 0.0 for name in ("w0", "late")]
+    assert abs(again[1] - again[0] - follows) < 1
+
+
+def test_a_victim_stops_for_the_time_that_it_took_in_the_past() -> None:
+    victim = replace(past("a", "x", 1, 6, 4), replaced=1, stopped=(7.0,))
+    places = played(history([victim, past("b", "z", 2, 1, 2)], ONE, nodes(4)))
+    assert places["x"].evictions == 1
+    assert began(places["z"]) == round(2 + 7 / HOUR, 3)
+
+
 @pytest.mark.parametrize("can_suspend", [True, False])
 def test_a_victim_whose_gang_has_lost_a_pod_that_ended_does_not_wait_for_it(
     can_suspend: bool,

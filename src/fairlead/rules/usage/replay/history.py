@@ -87,7 +87,7 @@ class PastPod(Struct, frozen=True, gc=False):
     after the first admission of its owner, for a pod that is created when the others run; None =
     for others. `after`: the uid of the pod that had finished when its controller created this one,
     "" = none. `ends_job`: its job had finished when it ended. `stops`: for how many seconds the
-    last one stopped after it ended.
+    last one stopped after it ended; `stopped`: the same of each that was replaced.
     """
 
     pod: QuotaPod
@@ -108,6 +108,7 @@ class PastPod(Struct, frozen=True, gc=False):
     after: str = ""
     ends_job: bool = False
     stops: float = 0.0
+    stopped: tuple[float, ...] = ()
 
 
 class NodeSpan(Struct, frozen=True, gc=False):
@@ -379,6 +380,7 @@ class ReplayReader:
             sum(self._idle[uid] for uid in uids),
             after=after,
             stops=last.stop_seconds,
+            stopped=tuple(trace.stop_seconds for trace in chain[:-1]),
             ends_job=self._finished.get(first.pod.owner, inf) - SAME_SECONDS <= (ended or -inf),
         )
 

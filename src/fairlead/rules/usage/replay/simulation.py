@@ -52,6 +52,8 @@ MOST_CLAIMS: Final = 20
 """How often claims may be written at one moment, before evictions follow."""
 _MOST_LATE: Final = 4
 """A job has one launcher or submitter, and perhaps a few; with more pods it goes on."""
+_KEEPS_LATE: Final = "MPIJob"
+"""The kind of job whose late pods come with the others when it is resumed."""
 _NO_NODE: Final = "-"
 """The node of a held pod if it is not known. Not "": quota returns a pod without a node."""
 
@@ -645,9 +647,10 @@ class Replay:
         if place is None:
             return
         self._lose_budgets(pod)
+        own = place.past.stopped[place.evictions : place.evictions + 1]
         place.evictions += 1
         place.lost += place.past.gpu * round((self.now - place.since) * 1000)
-        graces = (self.history.stop_seconds, pod.grace_seconds, eviction.grace_seconds)
+        graces = (*(own or (self.history.stop_seconds,)), pod.grace_seconds, eviction.grace_seconds)
         is_lowered = eviction.method is EvictionMethod.LOWER and bool(pod.owner)
         self._stop(place, min(each for each in graces if each is not None), returns=is_lowered)
         place.attempt += 1
@@ -694,14 +697,19 @@ class Replay:
         self._push(self.now + LOOK_SECONDS, _Event.RESUMED, job.uid)
 
     def _return_pods(self, owner: str) -> None:
-        """The controller of a resumed job has made its pods."""
+        """The controller of a resumed job has made its pods.
+
+        mpi-operator keeps the suspended Job of a launcher, whose pod comes with the workers. Other
+        pods that follow come when the others run.
+        """
         job = self._jobs.pop(owner)
         if self._account is not None:
             self._account.put_workload(replace(job, is_awaited=False))
         places = [each for each in self._suspended.pop(owner) if each.state is PodStage.AWAY]
         for place in places:
             place.waited += self.now - place.since
-            if place.past.follows is not None and any(e.past.follows is None for e in places):
+            is_late = place.past.follows is not None and job.kind != _KEEPS_LATE
+            if is_late and any(e.past.follows is None for e in places):
                 place.state, place.pod = PodStage.COMING, self._again(place, self.now)
                 self._late[owner].append(place)
             else:
