@@ -97,7 +97,8 @@ async def test_a_replay_is_begun_followed_and_shown_again() -> None:
     result = done["result"]
     assert [each["leaf"] for each in result["leaves"]] == ["root.language", "root.vision"]
     free = result["freeAsked"]["gpuHours"] - result["freeInForce"]["gpuHours"]
-    assert 10 < free <= 16.1, "a node with 8 GPUs, for two hours"
+    lost = result["totals"]["inForce"]["lostGpuHours"]
+    assert 10 < free <= 16.1 + lost, "a node with 8 GPUs, for two hours, and what is not repeated"
     assert result["fidelity"]["happened"] == result["fidelity"]["both"] > 10
 
 
