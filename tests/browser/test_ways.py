@@ -587,6 +587,24 @@ def test_esc_leaves_a_dialog_and_not_the_panel_behind_it(
             expect(where).to_be_focused()
 
 
+@pytest.mark.parametrize("key", ["/", "?"])
+def test_a_key_that_follows_esc_at_once_opens_the_dialog_again(
+    browser: Browser, simulated: Sight, key: str
+) -> None:
+    """The browser reports a closed dialog later than it closes it."""
+    with window(browser, simulated.url) as tab:
+        tab.open("/nodes", "nodes")
+        tab.page.keyboard.press(key)
+        dialog = tab.page.locator("dialog[open]")
+        expect(dialog).to_be_visible()
+        for _ in range(20):
+            tab.page.keyboard.press("Escape")
+            tab.page.keyboard.press(key)
+        expect(dialog).to_be_visible()
+        tab.page.keyboard.press("Escape")
+        expect(dialog).to_have_count(0)
+
+
 def test_g_leads_to_every_board_from_a_row_of_a_table(browser: Browser, simulated: Sight) -> None:
     with window(browser, simulated.url) as tab:
         for letter, page in (("n", "nodes"), ("j", "jobs"), ("q", "quota"), ("o", "overview")):

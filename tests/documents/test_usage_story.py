@@ -6,7 +6,7 @@ kubectl before the jobs are deleted.
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -120,6 +120,9 @@ def test_a_day_of_jobs_is_known_after_they_are_deleted() -> None:
     LOGS.mkdir(parents=True, exist_ok=True)
     flags = ("--scenario=documents-000", "--sign-in=true")
     with running_laptop(LOGS / "usage-story.log", *flags) as one:
+        # A report ends with the last folded day, and the usage is that of 24 hours.
+        begin = datetime.combine(now(one).date() + timedelta(days=1), time(3), UTC)
+        fairlead(one, "time", "until", f"{begin:%Y-%m-%dT%H:%M:%SZ}")
         month = f"{now(one):%Y-%m}"
         price = ("--price", str(PRICE), "--currency", "EUR", "--valid-from", f"{month}-01")
         fairlead(one, "prices", "add", *price)

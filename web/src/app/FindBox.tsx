@@ -20,9 +20,9 @@ const ONE = new URLSearchParams({ size: "1" });
 
 export function FindBox({ open, onClose, onHelp }: { open: boolean; onClose: () => void; onHelp: () => void }) {
   const { t } = useWords();
-  const dialog = useDialog(open);
+  const dialog = useDialog(open, onClose);
   return (
-    <dialog className="sheet find" ref={dialog} onClose={onClose} aria-label={t("search.placeholder")} data-testid="find-box">
+    <dialog className="sheet find" ref={dialog} aria-label={t("search.placeholder")} data-testid="find-box">
       {open && <Finder onClose={onClose} onHelp={onHelp} />}
     </dialog>
   );

@@ -7,9 +7,9 @@ import { BOARDS } from "./boards";
 /** Its rows are in the document only while it is open: every page would carry them. */
 export function Shortcuts({ open, onClose }: { open: boolean; onClose: () => void }) {
   const { t } = useWords();
-  const dialog = useDialog(open);
+  const dialog = useDialog(open, onClose);
   return (
-    <dialog className="sheet" ref={dialog} onClose={onClose} aria-labelledby="keys-title">
+    <dialog className="sheet" ref={dialog} aria-labelledby="keys-title">
       <header>
         <h2 id="keys-title">{t("keys.title")}</h2>
         <button type="button" className="tool" onClick={onClose} aria-label={t("action.close")}>

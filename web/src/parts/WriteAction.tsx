@@ -26,7 +26,7 @@ interface Props {
 export function WriteAction({ label, question, effect, method, path, body, slug, isDeletion = false, onDone }: Props) {
   const { t, code } = useWords();
   const [open, setOpen] = useState(false);
-  const dialog = useDialog(open);
+  const dialog = useDialog(open, () => setOpen(false));
   const id = useId();
   const client = useQueryClient();
   const csrf = useMe().data?.csrf ?? "";
@@ -52,7 +52,7 @@ export function WriteAction({ label, question, effect, method, path, body, slug,
       >
         {label}
       </button>
-      <dialog className="sheet" ref={dialog} onClose={() => setOpen(false)} aria-labelledby={id} data-testid={`dialog-${slug}`}>
+      <dialog className="sheet" ref={dialog} aria-labelledby={id} data-testid={`dialog-${slug}`}>
         <header>
           <h2 id={id}>{shown(question)}</h2>
           <button type="button" className="tool" onClick={() => setOpen(false)} aria-label={t("action.close")}>
