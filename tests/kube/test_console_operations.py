@@ -73,9 +73,9 @@ def test_a_console_finishes_what_a_killed_one_began(cluster: ControlPlane) -> No
     with console(cluster, "first") as first:
         place = f"/volumes/{SPACE}/{CLAIM}/acceleration"
         status, preview = own.send(first, "POST", f"{place}?dryRun=true", {"workers": 1})
-        odd = {e["check"]: e["state"] for e in preview["checks"] if e["state"] != "ok"}
+        others = {e["check"]: e["state"] for e in preview["checks"] if e["state"] != "ok"}
         # RBAC cannot let the console read the records of Helm alone; Fluid's controllers do not run
-        assert odd == {"name-free": "unknown", "runtime-controller": "warn"}, preview
+        assert others == {"name-free": "unknown", "runtime-controller": "warn"}, preview
         status, begun = own.send(first, "POST", place, {"workers": 1})
         assert status == 202, begun
         id = begun["operation"]
