@@ -20,6 +20,7 @@ from tests.kubelet.agent_cases import SHOWS, agrees, falls_again, keeper_and_fal
 from tests.waiting import wait_until
 
 Object = dict[str, Any]
+KILL_TRIES = 5
 CLAIMS = "claims"
 """A folder of the node with one folder for each card. A container has a file there while it runs:
 of two that are on one card at once, at least one sees both files.
@@ -46,24 +47,33 @@ def several_cards(line: Line) -> None:
 def killed_while_pods_start(line: Line) -> None:
     """`kill -9` as soon as one container, two, … have files: all start in the end, each on its own
     card (AGENT_KILLS: how often).
+
+    On a busy machine a kill may come before any answer has reached the kubelet. Then it is tried
+    again.
     """
     for number in range(int(os.environ.get("AGENT_KILLS", "3"))):
-        names = [f"starts-{each}" for each in range(6)]
-        line.create(*(shared(name, container("app", 4, SHOWS)) for name in names))
-        wait_until(
-            "some have files",
-            lambda number=number: len(line.agent.tokens()) > number % 6,
-            SECONDS,
-            pause_seconds=0.005,
-        )
-        line.agent.kill()
-        line.agent.start()
-        again = all_settle(line, names)
-        assert len(again) < len(names), "else no start was under way"
-        agrees(line, *(name for name in names if name not in again))
-        line.remove_all()
-        wait_until("rows go with their pods", lambda: not line.agent.grants(), SECONDS)
-        wait_until("and files", lambda: not line.agent.tokens(), SECONDS)
+        is_amid = any(_killed_amid(line, number) for _ in range(KILL_TRIES))
+        assert is_amid, f"no kill of {KILL_TRIES} came amid starts"
+
+
+def _killed_amid(line: Line, number: int) -> bool:
+    """Whether some pods had started when the agent was killed with more than `number` files."""
+    names = [f"starts-{each}" for each in range(6)]
+    line.create(*(shared(name, container("app", 4, SHOWS)) for name in names))
+    wait_until(
+        "some have files",
+        lambda: len(line.agent.tokens()) > number % 6,
+        SECONDS,
+        pause_seconds=0.005,
+    )
+    line.agent.kill()
+    line.agent.start()
+    again = all_settle(line, names)
+    agrees(line, *(name for name in names if name not in again))
+    line.remove_all()
+    wait_until("rows go with their pods", lambda: not line.agent.grants(), SECONDS)
+    wait_until("and files", lambda: not line.agent.tokens(), SECONDS)
+    return len(again) < len(names)
 
 
 def frozen_while_pods_start(line: Line) -> None:
