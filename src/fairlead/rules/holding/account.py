@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
-from operator import attrgetter
 from typing import Final
 
 from msgspec import Struct, structs
@@ -27,13 +26,12 @@ from fairlead.model.occupancy import CardOccupancy
 from fairlead.model.pod import GrantsByContainer, Pod
 from fairlead.model.resources import GPU_CORE, GPU_MEMORY, MemoryUnit, counted
 from fairlead.model.sharing import GpuNeed
-from fairlead.rules.holding.booked import booked_grants
+from fairlead.rules.holding.booked import are_whole, booked_grants
 from fairlead.rules.holding.cards import cards_of, node_unit
 from fairlead.rules.holding.need import gpu_need
 from fairlead.rules.nodes.status import ShareMode, gpu_mode, share_mode
 
 _NO_GRANTS: GrantsByContainer = {}
-_is_whole = attrgetter("is_whole")
 
 
 class TenantState(StrEnum):
@@ -350,8 +348,8 @@ class NodeAccount(Struct, gc=False):
             card.take(0, 0)
 
     def _move(self, tenant: Tenant, sign: int) -> None:
-        if all(map(_are_whole, tenant.booked.values())):
-            return  # whole cards have no units
+        if are_whole(tenant.booked):
+            return
         for seat in self.seats(tenant):
             units = sign * seat.grant.units
             if seat.card is not None:
@@ -421,10 +419,6 @@ def _card_account(card: CardOccupancy, core_total: int) -> CardAccount:
         core_free=0 if trouble else core_total,
         gpu=card,
     )
-
-
-def _are_whole(given: Iterable[Grant]) -> bool:
-    return all(map(_is_whole, given))
 
 
 def _places(cards: Sequence[CardAccount]) -> dict[str | int, int]:

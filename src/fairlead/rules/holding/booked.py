@@ -37,9 +37,7 @@ def booked_grants(pod: Pod) -> GrantsByContainer:
         GPU_MEMORY in part.limits and part.limits[GPU_MEMORY]
         for part in (*pod.containers, *pod.init_containers)
     ):
-        return (
-            grants if all(each.is_whole for given in grants.values() for each in given) else _NONE
-        )
+        return grants if are_whole(grants) else _NONE
     full = grants_in_full(pod)
     if full is None:
         return _NONE
@@ -47,6 +45,11 @@ def booked_grants(pod: Pod) -> GrantsByContainer:
         part.name for part in pod.init_containers if not part.restartable and part.name in full
     }
     return _without_what_ends(pod, full, passing) if passing else full
+
+
+def are_whole(grants: GrantsByContainer) -> bool:
+    """Whether all are whole cards, which have no units."""
+    return all(each.is_whole for given in grants.values() for each in given)
 
 
 def grants_in_full(pod: Pod) -> GrantsByContainer | None:
