@@ -88,11 +88,11 @@ MUTATIONS = (
         "follows_a_failed and simulated",
     ),
     Mutation(
-        "together: the first does not satisfy the second",
-        "src/fairlead/rules/components/together.py",
+        "several: the first does not satisfy the second",
+        "src/fairlead/rules/components/several.py",
         "    return {**rows, id: replace(row, version=version)}",
         "    return {**rows}",
-        "tests/rules/components/test_together.py",
+        "tests/rules/components/test_several.py",
         "satisfies",
     ),
     Mutation(

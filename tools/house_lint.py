@@ -63,6 +63,9 @@ _DOCSTRING = re.compile(r'\A(?:#.*\n)*r?"""(.*?)"""', re.DOTALL)
 _SENTENCE = re.compile(r"[A-Za-z][a-z]+ [a-z]+")
 _QUOTED = re.compile(r"`[^`]*`")
 _QUESTION = re.compile(r"\?(\s|$)")
+_TEST_MODULE = re.compile(
+    r"^ *(?:from|import) (?:[\w.]*\.)?(test_\w+)|^ *from [\w.]+ import .*\b(test_\w+)", re.MULTILINE
+)
 _MAY_TOUCH = re.compile(r"""[.'"]_|import .*\b_[a-z]|^ +_[a-z]\w*,$""", re.MULTILINE)
 """Most files match nothing of it; a syntax tree of each file would take a second."""
 
@@ -237,6 +240,16 @@ def _texts_of(node: ast.AST) -> Iterator[str]:
             yield from _texts_of(child)
 
 
+def helpers(root: Path) -> Iterator[Finding]:
+    """No file takes anything from a test module: what two files need is a module of its own."""
+    for path in [*_python(root / "tests"), *_python(root / "bench"), *_python(root / "tools")]:
+        text = path.read_text(encoding="utf-8")
+        for found in _TEST_MODULE.finditer(text):
+            line = text.count("\n", 0, found.start()) + 1
+            name = found[1] or found[2]
+            yield _finding(root, path, line, f"imports the test module `{name}`: move the helper")
+
+
 RULES: Final = (
     Rule("openings", openings),
     Rule("class names", class_names),
@@ -245,6 +258,7 @@ RULES: Final = (
     Rule("sleeps", sleeps),
     Rule("front doors", front_doors),
     Rule("sentences", sentences),
+    Rule("helpers", helpers),
 )
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from fairlead.console.pages.openapi import openapi_document
 
+OF_PEOPLE = ("users", "user", "user_tokens", "my_tokens", "groups", "group", "audit")
+
 
 @functools.cache
 def description() -> dict[str, Any]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 from msgspec import structs
+from tests.apps.still_components import StillComponents
 from tests.console.clusters import cluster, gpu_node
 from tests.console.data_parts import MemoryObjects, MemoryRecords
 from tests.console.sign_in_parts import ANNA, BOB, FakeSignInApi, Parts, group, person
 from tests.console.worlds import still_world
-from tests.rules.components.plans import definition, deployment, facts, new, there, written
+from tests.rules.components.plans import deployment, facts, new, there, written
 
 from fairlead.apps.console_server import ConsoleSettings
 from fairlead.edge.store.address import store_address
@@ -24,20 +25,11 @@ from fairlead.model.installation import Parts as InstalledParts
 from fairlead.model.installed.component_facts import (
     ComponentFacts,
     InstallationFact,
-    PlanFacts,
     ProgramWorkload,
-    WantedComponent,
 )
 from fairlead.model.installed.finding import Finding, State
 from fairlead.model.installed.planned_installation import PlannedInstallation
-from fairlead.model.operations.component import Component, ComponentRow
-from fairlead.model.operations.operation import (
-    AfterStep,
-    ApplyStep,
-    HelmRelease,
-    HelmStep,
-    OperationState,
-)
+from fairlead.model.operations.operation import AfterStep, ApplyStep, HelmRelease, OperationState
 from fairlead.model.people.rows import UserRole
 from fairlead.model.records.audit import AuditFilter
 from fairlead.model.records.rows import StoreLook
@@ -50,51 +42,6 @@ OLGA = person("olga", role=UserRole.ADMIN)
 YAML = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: mpi-operator}\n"
 SECRET = "hunter2-hunter2"
 DEPLOY = {"component": "mpi-operator", "do": "deploy", "manifests": YAML}
-
-
-class StillComponents:
-    """`ports.ComponentQuestions` of what a test gives it. `failure`: what a chart raises."""
-
-    def __init__(self) -> None:
-        self.known = ComponentFacts(program="0.1.0", has_helm=True)
-        self.plan: PlanFacts = facts()
-        self.before: dict[tuple[str, str, str], Manifest] = {}
-        self.failure: Exception | None = None
-        self.asked: list[WantedComponent] = []
-        self.sharing: tuple[str, ...] = ()
-
-    def facts(self, components: Sequence[Component]) -> ComponentFacts:
-        return self.known
-
-    def home(self) -> str:
-        return "fairlead-system"
-
-    def stand_in(self, id: str) -> tuple[Manifest, ...]:
-        return (definition("datasets.data.fluid.io"),) if id in self.known.stand_ins else ()
-
-    def render(self, step: HelmStep) -> tuple[Manifest, ...]:
-        if self.failure is not None:
-            raise self.failure
-        return (deployment(name="dataset-controller"),)
-
-    def placed(self, manifests: Sequence[Manifest], namespace: str) -> tuple[Manifest, ...]:
-        return tuple(
-            {**each, "metadata": {"namespace": namespace, **each["metadata"]}} for each in manifests
-        )
-
-    def found(self, targets: Sequence[ObjectRef]) -> list[Manifest | None]:
-        return [None for _ in targets]
-
-    def links(self, row: ComponentRow, objects: Sequence[ObjectRef]) -> tuple[str, ...]:
-        return (f"https://{row.id}.example/",)
-
-    def sharing_pods(self) -> tuple[str, ...]:
-        return self.sharing
-
-    def plan_facts(self, wanted: WantedComponent) -> PlanFacts:
-        self.asked.append(wanted)
-        tried = self.plan.tried or tuple(map(new, wanted.objects))
-        return structs.replace(self.plan, tried=tried, has_helm=self.known.has_helm)
 
 
 class StillInstallation:

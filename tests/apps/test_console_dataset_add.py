@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.apps.dataset_console import sent
 from tests.console.data_parts import StillData, claim, data_set
-
-from .test_console_datasets import sent
 
 PREVIEW = "/datasets?dryRun=true"
 KEY = "AKSECRET-of-005"

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 from msgspec import structs
+from tests.apps.dataset_console import ACCELERATION, sent
 from tests.console.data_parts import StillData, claim, data_set, runtime
 
 from fairlead.errors import ChangedMeanwhile
 from fairlead.model.actions import PatchObject
-
-from .test_console_datasets import ACCELERATION, sent
 
 PLACE = "/datasets/a-ns/raw-acc"
 ANNAS = "system:serviceaccount:kube-ai:anna"

@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
 import pytest
 from msgspec import structs
-from tests.console.clusters import EPOCH, cluster, gpu_node
-from tests.console.data_parts import (
-    MemoryObjects,
-    MemoryRecords,
-    StillData,
-    claim,
-    data_set,
-    runtime,
-)
-from tests.console.sign_in_parts import ANNA, BOB, FakeSignInApi, Parts, group, person
-from tests.console.worlds import still_world
+from tests.apps.dataset_console import ACCELERATION, sent
+from tests.console.clusters import EPOCH
+from tests.console.data_parts import MemoryRecords, StillData, claim, data_set, runtime
 from tests.waiting import until
 
-from fairlead.edge.store.address import store_address
-from fairlead.edge.store.opened import open_store
 from fairlead.errors import OutsideError
-from fairlead.model.access import Identity
 from fairlead.model.actions import ObjectRef
 from fairlead.model.jobs.acceleration import DataUser
 from fairlead.model.operations.operation import (
@@ -37,9 +24,7 @@ from fairlead.model.operations.operation import (
     StepProgress,
     StepState,
 )
-from fairlead.model.people.rows import UserRole
 from fairlead.model.pod import Owner, Pod, PodPhase
-from fairlead.model.records.audit import AuditFilter
 from fairlead.model.source import Source, SourceState
 from fairlead.rules.installation.comparable import content_version
 from fairlead.rules.operations.progress import superseded
@@ -47,59 +32,6 @@ from fairlead.wire.data.fluid import WireDataset, parse_dataset
 from fairlead.wire.operations.document import history_row
 
 from .described_answers import check_against, description
-from .running_console import Page, console
-from .tree_writes import FakeWrites
-
-OLGA = person("olga", role=UserRole.ADMIN)
-ACCELERATION = "/volumes/a-ns/raw/acceleration"
-
-
-class Sent:
-    """A console with Anna and Olga, administrators, and Bob, a researcher of `a-ns`."""
-
-    def __init__(self, page: Page, store: Any, **parts: Any) -> None:
-        self.page, self.store = page, store
-        self.data: StillData = parts["data"]
-        self.records: MemoryRecords = parts["records"]
-        self.objects: MemoryObjects = parts["objects"]
-        self.writes: FakeWrites = parts["writes"]
-
-    async def __call__(self, who: str, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        return await self.page.ask_as(who, method, path, body)
-
-    async def audit(self) -> list[tuple[str, str, str]]:
-        return [
-            (each.action, str(each.result), f"{each.target.kind} {each.target.name}")
-            async for each in self.store.audit_rows(AuditFilter())
-        ]
-
-
-@asynccontextmanager
-async def sent(
-    tmp_path: Any,
-    data: StillData | None = None,
-    records: MemoryRecords | None = None,
-    *,
-    carries_out: bool = False,
-    pods: Sequence[Pod] = (),
-) -> AsyncIterator[Sent]:
-    """`carries_out`: operations are carried out, too, by the console's own loop."""
-    data = data or StillData(claim("raw"), claim("other", "b-ns"))
-    records, objects, writes = records or MemoryRecords(), MemoryObjects(), FakeWrites()
-    api = FakeSignInApi((ANNA, OLGA, BOB), (group("a"),))
-    api.owners["token-of-olga"] = Identity("system:serviceaccount:kube-ai:olga", "uid-olga")
-    store = await open_store(store_address(f"sqlite:///{tmp_path}/store.sqlite"))
-    desk = Parts(api).desk(records=store, history=store)
-    world = structs.replace(
-        still_world(cluster([gpu_node()], pods)),
-        data=data,
-        operations=records,
-        operated=objects if carries_out else None,
-        writes=writes,
-    )
-    async with console(world, desk=desk) as page:
-        yield Sent(page, store, data=data, records=records, objects=objects, writes=writes)
-    await store.close()
 
 
 def waiting(id: str = "plan1", **more: Any) -> Operation:

@@ -9,6 +9,7 @@ import json
 from typing import Any
 
 from aiohttp import web
+from tests.apps.log_console import JOB, page_over, refusing
 from tests.console.clusters import EPOCH, pod, training_job
 from tests.waiting import until
 
@@ -19,8 +20,6 @@ from fairlead.errors import OutsideError
 from fairlead.model.event import Event
 from fairlead.model.jobs.instances import JobInstances
 from fairlead.wire.kube.time import parse_time
-
-from .test_console_logs import JOB, page_over, refusing
 
 EVENTS = "/api/v1/namespaces/team-a/events"
 

@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager
 import aiohttp
 import pytest
 from msgspec import structs
+from tests.apps.signed_browser import Browser
 from tests.console.clusters import cluster, living_cluster, reading, training_job
 from tests.console.sign_in_parts import BOB, Parts
 from tests.console.worlds import StillCluster, StillReadings, still_world
@@ -22,7 +23,6 @@ from fairlead.apps.server import bind_socket
 from fairlead.console.pages.endpoints import BASE
 
 from .running_console import Page, console
-from .test_console_sign_in import Browser
 
 
 async def lines_until(reader: aiohttp.StreamReader, count: int, seconds: float = 30.0) -> list[str]:

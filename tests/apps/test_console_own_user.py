@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 from msgspec import structs
+from tests.apps.signed_browser import Browser
+from tests.apps.submit_forms import FORMS
 from tests.apps.tree_writes import FakeWrites
 from tests.console.clusters import living_cluster
 from tests.console.people_parts import FORBIDDEN, FollowedPeople, member, team
@@ -22,8 +24,6 @@ from fairlead.model.people.rows import ExternalUser, User, UserRole
 from fairlead.model.records.audit import AuditRow
 
 from .running_console import Page, console
-from .test_console_server import FORMS
-from .test_console_sign_in import Browser
 
 INSTALLER = "system:serviceaccount:kube-system:installer"
 BOB = member("bob", "a")

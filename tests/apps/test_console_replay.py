@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 from msgspec import structs
-from tests.cli.usage.test_usage_verbs import Shell
+from tests.apps.described_answers import check_against
+from tests.cli.usage.usage_shell import Shell
 from tests.console.people_parts import MemoryPeople, member, team
 from tests.console.sign_in_parts import FakeRecords, FakeSignInApi, Parts
 from tests.console.worlds import StillClock, still_world
 from tests.usage.memory_ledger import MemoryLedger
-from tests.usage.test_replay import MODEL, lived
+from tests.usage.replayed_world import MODEL, lived
 
 from fairlead.console.pages.endpoints import BASE
 from fairlead.console.pages.openapi import openapi_document
@@ -25,7 +26,6 @@ from fairlead.model.people.rows import UserRole
 from fairlead.model.snapshot import build_snapshot
 
 from .running_console import Page, console
-from .test_console_server import check_against
 
 PATH = "/quota/replay"
 ONE_MORE = {"period": "2h", "nodes": [f"{MODEL}=+1"]}

@@ -14,7 +14,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.apps.described_answers import check_against, description
+from tests.apps.described_answers import OF_PEOPLE, check_against, description
+from tests.apps.still_components import StillComponents
+from tests.apps.submit_forms import FORMS
 from tests.console.clusters import (
     EPOCH,
     MARKUP,
@@ -31,12 +33,10 @@ from tests.sim.small_world import small_world
 from tests.waiting import until
 
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
-from fairlead.cli.submit.forms import SubmitForms
 from fairlead.console.charts.history import SLOTS, TICK_SECONDS
 from fairlead.console.charts.history_samples import SAMPLED
 from fairlead.console.pages.endpoints import BASE, ENDPOINTS
 from fairlead.errors import OutsideError, UserError
-from fairlead.kinds.parts.elastic_training import SshKeys
 from fairlead.model.operations.operation import (
     Operation,
     OperationKind,
@@ -51,7 +51,6 @@ from fairlead.ports import Ports, SeriesLine
 from fairlead_sim.world.driver import Driver
 
 from .running_console import console
-from .test_console_components import StillComponents
 
 EXAMPLES = {
     "node": "/nodes/gpu-1",
@@ -66,7 +65,6 @@ EXAMPLES = {
     "operation": "/operations/op1",
     "component": "/components/fluid",
 }
-OF_PEOPLE = ("users", "user", "user_tokens", "my_tokens", "groups", "group", "audit")
 OF_USAGE = (
     *("usage", "usage_days", "idle", "job_cost", "prices", "report"),
     *("past", "past_snapshot", "replay"),
@@ -80,9 +78,6 @@ alone: test_console_hints, test_console_logs, test_console_sign_in, test_console
 test_console_tree_writes, test_console_datasets, test_console_usage, test_console_replay and
 console/test_past test them.
 """
-
-
-FORMS = SubmitForms(lambda: SshKeys("", ""))
 
 
 def world_with_data() -> Ports:

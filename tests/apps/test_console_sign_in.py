@@ -5,15 +5,13 @@ from __future__ import annotations
 import base64
 import json
 import logging
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from http.cookies import SimpleCookie
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec import structs
-from tests.console.clusters import living_cluster
+from tests.apps.signed_browser import Browser, served
 from tests.console.sign_in_parts import (
     ANNA,
     BOB,
@@ -26,7 +24,6 @@ from tests.console.sign_in_parts import (
     account,
     person,
 )
-from tests.console.worlds import still_world
 
 from fairlead.apps.console_server import ConsoleSettings
 from fairlead.console.http.proxies import Proxies
@@ -37,80 +34,14 @@ from fairlead.edge.store.address import store_address
 from fairlead.edge.store.opened import open_store
 from fairlead.errors import OutsideError
 from fairlead.model.people.external import ExternalIdentity
-from fairlead.model.people.rows import (
-    ExternalUser,
-    Ready,
-    ReadyReason,
-    UserRole,
-    UserStatus,
-)
+from fairlead.model.people.rows import ExternalUser, Ready, ReadyReason, UserRole, UserStatus
 from fairlead.model.records.audit import AuditFilter
 from fairlead.model.refusal import Refusal
 from fairlead.rules.people.sign_in import TRIES_MAX
 
-from .running_console import Page, console
+from .running_console import console
 
 HOURS = 3600.0
-
-
-class Browser:
-    """A client that keeps its cookies, whatever their flags are."""
-
-    def __init__(self, page: Page, prefix: str = "", **headers: str) -> None:
-        self.page, self.prefix, self.headers = page, prefix, headers
-        self.cookies: dict[str, str] = {}
-        self.set: dict[str, Any] = {}
-
-    async def send(
-        self, path: str, method: str = "GET", body: Any = None, **headers: str
-    ) -> tuple[int, Any]:
-        sent = {
-            **self.headers,
-            **{name.replace("_", "-"): value for name, value in headers.items()},
-        }
-        if self.cookies:
-            sent["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
-        more: dict[str, Any] = {"method": method, "headers": sent, "allow_redirects": False}
-        if body is not None:
-            more["data"] = body if isinstance(body, bytes) else json.dumps(body)
-            sent.setdefault("Content-Type", "application/json")
-        status, answered, data = await self.page.get(f"{self.prefix}{BASE}{path}", **more)
-        for line in answered.getall("Set-Cookie", ()):
-            for name, morsel in SimpleCookie(line).items():
-                self.set[name] = morsel
-                if morsel["max-age"] == "0":
-                    self.cookies.pop(name, None)
-                else:
-                    self.cookies[name] = morsel.value
-        is_json = answered.get("Content-Type", "").startswith("application/json")
-        return status, json.loads(data) if is_json else answered.get("Location", data)
-
-    async def sign_in(self, secret: str, way: str = "token", **headers: str) -> tuple[int, Any]:
-        return await self.send("/signin", "POST", {"way": way, "secret": secret}, **headers)
-
-    async def signed_in(self, secret: str, way: str = "token") -> Browser:
-        status, answer = await self.sign_in(secret, way)
-        assert status == 200, answer
-        return self
-
-    async def me(self) -> Any:
-        status, answer = await self.send("/me")
-        assert status == 200, answer
-        return answer
-
-    async def code(self, path: str = "/me") -> str:
-        """The code of the refusal, "" for an answer."""
-        status, answer = await self.send(path)
-        return "" if status == 200 else answer["code"]
-
-
-@asynccontextmanager
-async def served(parts: Parts, **more: Any) -> AsyncIterator[Page]:
-    settings = more.pop("settings", None)
-    base_path = f"/{settings.base_path}/" if settings else "/"
-    desk = parts.desk(base_path=base_path, **more)
-    async with console(still_world(living_cluster()), settings, desk=desk) as page:
-        yield page
 
 
 # --- what needs signing in ------------------------------------------------------------------------

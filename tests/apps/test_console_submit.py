@@ -11,18 +11,17 @@ import pytest
 import yaml
 from msgspec import convert
 from msgspec.structs import replace
+from tests.apps.submit_forms import FORMS
 from tests.cli.submitting import KeepingCluster, create, submit
 from tests.console.clusters import EPOCH, cluster, gpu_node, training_job
 from tests.console.sign_in_parts import ANNA, BOB, FakeSignInApi, Parts, group
 from tests.console.worlds import still_world
 
-from fairlead.cli.submit.forms import SubmitForms
 from fairlead.console.http.writing.job_forms import WrittenJob
 from fairlead.console.pages.writing.jobs import JobSubmission
 from fairlead.edge.store.address import store_address
 from fairlead.edge.store.opened import open_store
 from fairlead.errors import AlreadyExists, Forbidden, InvalidObject, NotFound, OutsideError
-from fairlead.kinds.parts.elastic_training import SshKeys
 from fairlead.kinds.submission import Served
 from fairlead.model.actions import CreateObject, DeleteObject, ObjectAction, ObjectRef, PatchObject
 from fairlead.model.jobs.job import Job
@@ -33,7 +32,6 @@ from fairlead.model.source import Source
 from .running_console import console
 
 BOBS, ANNAS = (f"system:serviceaccount:kube-ai:{name}" for name in ("bob", "anna"))
-FORMS = SubmitForms(lambda: SshKeys("private", "public"))
 VERSIONS = {
     "pytorchjobs": ("v1",),
     "mpijobs": ("v2beta1",),

@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 import pytest
+from tests.apps.described_answers import check_against
 from tests.console.quota_demo import crowded, poor
 from tests.console.worlds import still_world
 
@@ -15,7 +16,6 @@ from fairlead.console.pages.endpoints import BASE
 from fairlead.console.pages.openapi import openapi_document
 
 from .running_console import Page, console
-from .test_console_server import check_against
 
 RAISED = {"changes": [{"node": "root.b.1", "resource": "cpu", "min": "10"}]}
 PATH = BASE + "/quota/what-if"

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 import yaml
 from msgspec import structs
+from tests.apps.described_answers import OF_PEOPLE
+from tests.apps.signed_browser import Browser
 from tests.console.clusters import living_cluster
 from tests.console.people_parts import FORBIDDEN, MemoryPeople, member, team
 from tests.console.sign_in_parts import FakeSignInApi, Parts
@@ -32,8 +34,6 @@ from fairlead.model.records.audit import AuditFilter, AuditResult, AuditRow
 
 from .described_answers import check_against, description
 from .running_console import Page, console
-from .test_console_server import OF_PEOPLE
-from .test_console_sign_in import Browser
 
 ANNA, BOB = member("anna", role=UserRole.ADMIN), member("bob", "a")
 NEW = {"userName": "Eve", "groups": ["a"]}

@@ -7,11 +7,11 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import socket
 from collections.abc import Callable
 
 import pytest
 from starlette.applications import Starlette
+from tests.apps.plain_requests import ask
 from tests.waiting import until
 
 from fairlead.apps.server import bind_socket
@@ -193,11 +193,3 @@ async def test_probes_get_the_reason_and_other_methods_are_refused() -> None:
     )
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-
-
-async def ask(sock: socket.socket, line: str) -> tuple[int, str]:
-    reader, writer = await asyncio.open_connection(*sock.getsockname())
-    writer.write(f"{line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
-    head, _, body = (await asyncio.wait_for(reader.read(), 10)).partition(b"\r\n\r\n")
-    writer.close()
-    return int(head.split()[1]), body.decode()

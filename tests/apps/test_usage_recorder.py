@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 from tests.apps.fakes import FakeReadings
-from tests.apps.test_service import ask
+from tests.apps.plain_requests import ask
 from tests.apps.usage_fakes import FakeUsageApi, recorder_process
 from tests.usage.memory_ledger import MemoryLedger
 from tests.usage.recording import NODES, PODS, a_node, a_pod

@@ -2,10 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, cast
 
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from playwright.sync_api import expect
 from tests.browser.chromium import Window
+
+CUT: Final = """() => {
+    const found = [];
+    for (const element of document.querySelectorAll('main *, .header *')) {
+        const typed = element.tagName === 'INPUT' && element.type !== 'checkbox';
+        const own = [...element.childNodes]
+            .some(node => node.nodeType === 3 && node.textContent.trim());
+        if (!(own || typed && (element.value || element.placeholder))) continue;
+        if (element.closest('.visually-hidden, [aria-hidden=true], svg')) continue;
+        const box = element.getBoundingClientRect(), style = getComputedStyle(element);
+        if (box.width <= 1 || box.height <= 1 || /(auto|scroll)/.test(style.overflowX)) continue;
+        const whole = typed ? element.value || element.placeholder : element.innerText;
+        const text = whole.trim().slice(0, 60);
+        const cuts = typed || style.overflowX !== 'visible';
+        if (cuts && element.scrollWidth > element.clientWidth + 1)
+            found.push(`"${text}" is ${element.scrollWidth} wide in ${element.clientWidth}`);
+        const lines = element.closest('.words');
+        if (lines && lines.scrollHeight > lines.clientHeight + 1)
+            found.push(`"${text}" has lines below the last that is seen`);
+        if (typed) continue;
+        let up = element.parentElement;
+        while (up && getComputedStyle(up).overflowX === 'visible') up = up.parentElement;
+        if (!up || /(auto|scroll)/.test(getComputedStyle(up).overflowX)) continue;
+        const words = document.createRange();
+        words.selectNodeContents(element);
+        const seen = words.getBoundingClientRect(), around = up.getBoundingClientRect();
+        if (seen.right > around.right + 1 || seen.left < around.left - 1)
+            found.push(`"${text}" is cut by .${up.className || up.tagName}`);
+    }
+    return [...new Set(found)];
+}"""
+"""Texts of which a part is not visible: they should take more lines instead."""
+CUT_MS: Final = 5_000
 
 SIDEWAYS: Final = """() => {
     const found = [], wide = innerWidth, content = document.querySelector('.content');
@@ -60,3 +94,12 @@ def settle(tab: Window) -> None:
     tab.page.evaluate(
         "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
     )
+
+
+def cut_texts(tab: Window) -> list[str]:
+    """Texts that are still cut after rows had time to grow."""
+    try:
+        tab.page.wait_for_function(f"() => ({CUT})().length === 0", timeout=CUT_MS)
+    except PlaywrightTimeout:
+        return cast(list[str], tab.page.evaluate(CUT))
+    return []

@@ -12,14 +12,14 @@ from typing import Final
 import pytest
 from msgspec import structs
 from playwright.sync_api import Browser, expect
-from tests.apps.test_console_components import StillComponents
-from tests.apps.test_console_submit import FORMS
+from tests.apps.still_components import StillComponents
+from tests.apps.submit_forms import FORMS
 from tests.apps.tree_writes import FakeWrites
 from tests.browser.chromium import window
 from tests.browser.layout import SIDEWAYS, settle
+from tests.browser.people_pages import MemoryTrail, open_row, press
+from tests.browser.signed_in import AXE, signed_in, tab_to
 from tests.browser.still_console import served
-from tests.browser.test_people import MemoryTrail, open_row, press
-from tests.browser.test_sign_in import AXE, signed_in, tab_to
 from tests.browser.usage_world import ledger_of
 from tests.console.clusters import living_cluster
 from tests.console.data_parts import MemoryRecords, StillData, claim

@@ -5,19 +5,19 @@ accelerated by a click, the page is read anew in the middle, and the acceleratio
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from msgspec import structs
-from playwright.sync_api import Browser, Locator, Route, expect
+from playwright.sync_api import Browser, Route, expect
 from tests.apps.tree_writes import FakeWrites
 from tests.browser.chromium import OUTPUT, WIDE_AND_NARROW, Window, window
+from tests.browser.dataset_pages import ATTACK, SPACE, code_of, row
+from tests.browser.people_pages import MemoryTrail
+from tests.browser.signed_in import check_axe, signed_in
 from tests.browser.still_console import served
-from tests.browser.test_people import MemoryTrail
-from tests.browser.test_sign_in import check_axe, signed_in
 from tests.console.clusters import EPOCH, cluster, gpu_node
 from tests.console.data_parts import (
     MemoryHistory,
@@ -49,11 +49,9 @@ from fairlead.wire.operations.document import history_row
 
 pytestmark = pytest.mark.turns(2, 1)
 
-SPACE = "demo-ns"
 CLAIM = "fashion-demo-pvc"
 SET = f"{CLAIM}-acc"
 KEY = "the-key-of-the-object-store"
-ATTACK = "<img src=x onerror=document.title='attacked'>"
 
 
 def volume_objects() -> list[dict[str, Any]]:
@@ -94,14 +92,6 @@ def laptop() -> Iterator[Laptop]:
     ) as it:
         it.kubectl.apply(volume_objects())
         yield it
-
-
-def code_of(laptop: Laptop) -> str:
-    return re.findall(r"#code=(\S+)", laptop.component.log.read_text(encoding="utf-8"))[-1]
-
-
-def row(tab: Window, kind: str, name: str) -> Locator:
-    return tab.page.locator(f'tr[data-key="{SPACE}/{kind}/{name}"]')
 
 
 def install_stand_in(laptop: Laptop) -> None:

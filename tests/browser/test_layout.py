@@ -9,13 +9,12 @@ twelve looks, chosen at random; `FAIRLEAD_TURN=all` tries all.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 import pytest
 from playwright.sync_api import Browser, expect
-from playwright.sync_api import TimeoutError as PlaywrightTimeout
-from tests.browser.chromium import Window, window
-from tests.browser.layout import SIDEWAYS, settle
+from tests.browser.chromium import window
+from tests.browser.layout import SIDEWAYS, cut_texts, settle
 from tests.browser.sight import Sight
 from tests.turns import in_turn
 
@@ -30,38 +29,6 @@ LOOKS: Final = tuple(
     for locale in ("en-US", "zh-CN")
     for scheme in ("light", "dark")
 )
-CUT: Final = """() => {
-    const found = [];
-    for (const element of document.querySelectorAll('main *, .header *')) {
-        const typed = element.tagName === 'INPUT' && element.type !== 'checkbox';
-        const own = [...element.childNodes]
-            .some(node => node.nodeType === 3 && node.textContent.trim());
-        if (!(own || typed && (element.value || element.placeholder))) continue;
-        if (element.closest('.visually-hidden, [aria-hidden=true], svg')) continue;
-        const box = element.getBoundingClientRect(), style = getComputedStyle(element);
-        if (box.width <= 1 || box.height <= 1 || /(auto|scroll)/.test(style.overflowX)) continue;
-        const whole = typed ? element.value || element.placeholder : element.innerText;
-        const text = whole.trim().slice(0, 60);
-        const cuts = typed || style.overflowX !== 'visible';
-        if (cuts && element.scrollWidth > element.clientWidth + 1)
-            found.push(`"${text}" is ${element.scrollWidth} wide in ${element.clientWidth}`);
-        const lines = element.closest('.words');
-        if (lines && lines.scrollHeight > lines.clientHeight + 1)
-            found.push(`"${text}" has lines below the last that is seen`);
-        if (typed) continue;
-        let up = element.parentElement;
-        while (up && getComputedStyle(up).overflowX === 'visible') up = up.parentElement;
-        if (!up || /(auto|scroll)/.test(getComputedStyle(up).overflowX)) continue;
-        const words = document.createRange();
-        words.selectNodeContents(element);
-        const seen = words.getBoundingClientRect(), around = up.getBoundingClientRect();
-        if (seen.right > around.right + 1 || seen.left < around.left - 1)
-            found.push(`"${text}" is cut by .${up.className || up.tagName}`);
-    }
-    return [...new Set(found)];
-}"""
-"""Texts of which a part is not visible: they should take more lines instead."""
-CUT_MS: Final = 5_000
 OTHER_ORDER: Final = """() => {
     const found = [];
     for (const box of document.querySelectorAll('main.page, main.page .lead, main.page .grid')) {
@@ -144,15 +111,6 @@ def test_every_page_is_whole_at_every_width(
                     tab.keep(f"look-{world}-{locale}-{scheme}-{width}-{file_word(address)}")
             tab.page.set_viewport_size({"width": 1440, "height": 1400})
     assert not wrong, "\n".join(wrong)
-
-
-def cut_texts(tab: Window) -> list[str]:
-    """Texts that are still cut after rows had time to grow."""
-    try:
-        tab.page.wait_for_function(f"() => ({CUT})().length === 0", timeout=CUT_MS)
-    except PlaywrightTimeout:
-        return cast(list[str], tab.page.evaluate(CUT))
-    return []
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Browser, expect
 from tests.browser.chromium import LOOKS, OUTPUT, Window, window
 from tests.browser.layout import settle
+from tests.browser.people_pages import MemoryTrail, open_row, press, row
+from tests.browser.signed_in import check_axe, signed_in, tab_to
 from tests.browser.still_console import served
-from tests.browser.test_sign_in import check_axe, signed_in, tab_to
 from tests.console.clusters import living_cluster
 from tests.console.people_parts import MemoryPeople, member, team
 from tests.console.sign_in_parts import FakeSignInApi, Parts
@@ -23,8 +24,6 @@ from tests.kube.programs import program
 from tests.turns import in_turn
 
 from fairlead.model.people.rows import UserRole
-from fairlead.model.records.audit import AuditFilter, AuditRow
-from fairlead.model.records.rows import CredentialRecord
 
 pytestmark = pytest.mark.turns(2, 1)
 
@@ -43,36 +42,6 @@ def laptop() -> Iterator[Laptop]:
 
 def code_of(laptop: Laptop) -> str:
     return re.findall(r"#code=(\S+)", laptop.component.log.read_text(encoding="utf-8"))[-1]
-
-
-def row(tab: Window, key: str) -> Locator:
-    return tab.page.locator(f'tr[data-key="{key}"]')
-
-
-class MemoryTrail:
-    """An audit of this process, which a page may read."""
-
-    def __init__(self) -> None:
-        self.rows: list[AuditRow] = []
-
-    async def append_audit(self, row: AuditRow) -> int:
-        self.rows.append(structs.replace(row, id=len(self.rows) + 1))
-        return len(self.rows)
-
-    async def audit_page(self, filter: AuditFilter, size: int, before: int = 0) -> list[AuditRow]:
-        return self.rows[::-1][:size]
-
-    async def count_audit(self, filter: AuditFilter) -> int:
-        return len(self.rows)
-
-    async def forget_audit(self, before: int) -> int:
-        return 0
-
-    async def add_credential(self, credential: CredentialRecord) -> None:
-        """The page reads the cluster's own records."""
-
-    async def revoke_credentials(self, at: int, *, name: str = "", user: str = "") -> int:
-        return 0
 
 
 @pytest.fixture
@@ -132,12 +101,6 @@ def test_a_researcher_finds_neither_the_pages_nor_what_is_on_them(
         assert "anna" not in tab.page.content()
 
 
-def press(tab: Window, wanted: str, key: str = "Enter") -> None:
-    """Reach a control with Tab, and press a key on it."""
-    tab_to(tab, wanted)
-    tab.page.keyboard.press(key)
-
-
 def retype(tab: Window, wanted: str, text: str) -> None:
     tab_to(tab, wanted)
     tab.page.keyboard.press("Control+A")
@@ -150,17 +113,6 @@ def go(tab: Window, letter: str, page_id: str) -> None:
     tab.page.keyboard.press("g")
     tab.page.keyboard.press(letter)
     expect(tab.at(f"page-{page_id}")).to_be_visible()
-
-
-def open_row(tab: Window, key: str) -> None:
-    """Walk to a row of the page's table with the arrows, and open it."""
-    expect(row(tab, key)).to_be_visible()
-    tab.page.keyboard.press("j")
-    for _ in range(20):
-        if tab.page.evaluate("document.activeElement.dataset.key") == key:
-            break
-        tab.page.keyboard.press("ArrowDown")
-    tab.page.keyboard.press("Enter")
 
 
 def test_a_team_is_let_in_and_out_by_keyboard_alone(

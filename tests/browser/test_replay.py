@@ -13,15 +13,15 @@ from msgspec import structs
 from playwright.sync_api import Browser, expect
 from tests.browser.chromium import window
 from tests.browser.layout import SIDEWAYS, settle
+from tests.browser.people_pages import MemoryTrail
+from tests.browser.signed_in import check_axe, signed_in
 from tests.browser.still_console import served
-from tests.browser.test_people import MemoryTrail
-from tests.browser.test_sign_in import check_axe, signed_in
 from tests.console.people_parts import member
 from tests.console.sign_in_parts import FakeSignInApi, Parts
 from tests.console.worlds import StillClock, still_world
 from tests.turns import in_turn
 from tests.usage.memory_ledger import MemoryLedger
-from tests.usage.test_replay import MODEL, lived
+from tests.usage.replayed_world import MODEL, lived
 
 from fairlead.model.people.rows import UserRole
 from fairlead.model.snapshot import build_snapshot

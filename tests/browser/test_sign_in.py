@@ -12,7 +12,8 @@ import pytest
 import yaml
 from msgspec import structs
 from playwright.sync_api import Browser, expect
-from tests.browser.chromium import LOOKS, Window, window
+from tests.browser.chromium import LOOKS, window
+from tests.browser.signed_in import check_axe, signed_in, tab_to
 from tests.browser.still_console import served
 from tests.console.clusters import living_cluster
 from tests.console.people_parts import FollowedPeople, MemoryPeople, member
@@ -26,8 +27,6 @@ from fairlead.console.http.sign_in.tools import OneTimeCode
 from fairlead.edge.oidc.provider import OidcSettings, OpenIdProvider
 from fairlead.model.people.rows import ExternalUser, UserRole
 
-AXE = Path(__file__).resolve().parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
-
 
 @contextmanager
 def signing_in(parts: Parts, code: OneTimeCode | None = None, **more: object) -> Iterator[str]:
@@ -36,24 +35,6 @@ def signing_in(parts: Parts, code: OneTimeCode | None = None, **more: object) ->
     desk = parts.desk(code=code, **more)
     with served(still_world(living_cluster()), desk, closing) as address:
         yield address
-
-
-def focus_of(tab: Window) -> str:
-    """What has the focus: its test id, its label, or its text."""
-    found = tab.page.evaluate(
-        """() => { const at = document.activeElement; return at.dataset.testid
-        || at.labels?.[0]?.textContent || at.ariaLabel || at.innerText; }"""
-    )
-    return str(found)
-
-
-def tab_to(tab: Window, wanted: str, key: str = "Tab") -> None:
-    """Press Tab until `wanted` has the focus, as a user without a mouse does."""
-    for _ in range(60):
-        if focus_of(tab) == wanted:
-            return
-        tab.page.keyboard.press(key)
-    raise AssertionError(f"`{wanted}` is not reached with {key}; the focus is on {focus_of(tab)}")
 
 
 def test_the_address_with_the_code_signs_in_and_forgets_the_code(browser: Browser) -> None:
@@ -103,13 +84,6 @@ def test_a_user_signs_in_and_out_by_keyboard_and_comes_back_to_the_page(browser:
         expect(tab.at("page-signin")).to_be_visible()
         tab.page.goto(f"{address}/overview")
         expect(tab.at("page-signin")).to_be_visible()
-
-
-def signed_in(tab: Window, address: str, token: str, path: str, page_id: str) -> None:
-    tab.page.goto(f"{address}{path}")
-    tab.page.locator("input[type=password]").first.fill(token)
-    tab.page.keyboard.press("Enter")
-    expect(tab.at(f"page-{page_id}")).to_be_visible()
 
 
 def test_my_access_and_my_work_are_those_of_the_one_who_is_signed_in(browser: Browser) -> None:
@@ -182,15 +156,6 @@ def test_the_page_is_accessible_in_both_languages_and_themes(
         expect(tab.at("person")).to_be_visible()
         tab.keep(f"access-{locale}-{scheme}")
         check_axe(tab)
-
-
-def check_axe(tab: Window) -> None:
-    tab.page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = tab.page.evaluate(
-        """async () => (await axe.run(document, { resultTypes: ['violations'] })).violations
-        .map(each => `${each.id}: ${each.nodes.map(node => node.html).join(' ')}`)"""
-    )
-    assert found == []
 
 
 def test_a_user_downloads_a_kubeconfig_by_keyboard(browser: Browser) -> None:

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import Final
 
 from msgspec import structs
+from tests.browser.people_pages import MemoryTrail
 from tests.browser.still_console import served
-from tests.browser.test_people import MemoryTrail
 from tests.console.clusters import EPOCH, living_cluster
 from tests.console.people_parts import member, team
 from tests.console.sign_in_parts import FakeSignInApi, Parts

@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 from tests.cli import command
 from tests.cli.command import run_command
-from tests.rules.installation.test_installation_doctor import AFTER
+from tests.rules.installation.doctor_facts import AFTER
 
 from fairlead.cli.snapshot.jobs import SnapshotJobs
 from fairlead.errors import OutsideError, UserError

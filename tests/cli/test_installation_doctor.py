@@ -7,7 +7,7 @@ import json
 import pytest
 from msgspec.structs import replace
 from tests.cli.command import run_command
-from tests.rules.installation.test_installation_doctor import AFTER, BEFORE, HIDDEN
+from tests.rules.installation.doctor_facts import AFTER, BEFORE, HIDDEN
 
 from fairlead.errors import UserError
 from fairlead.model.installed.facts import ServerFact

@@ -8,6 +8,10 @@ from typing import Any, Final, NamedTuple
 
 from tests.contracts.api_client import APPLY, Answer, ApiClient
 
+MAPS: Final = "/api/v1/namespaces/{s}/configmaps"
+SERVICES: Final = "/api/v1/namespaces/{s}/services"
+DEPLOYMENTS: Final = "/apis/apps/v1/namespaces/{s}/deployments"
+
 Object = dict[str, Any]
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from tests.contracts.api_client import MERGE, ApiClient, until
 from tests.contracts.data_objects import DEFINITIONS, FLUID, DataSpace
+from tests.contracts.gadgets import DEFINITION, GADGETS, GROUP, LATER
 from tests.contracts.simulated import SimulatedServer, simulated_server
 from tests.kube.crds import fluid_definitions, install_fluid
 
@@ -125,3 +126,16 @@ def new_space(api: ApiClient) -> str:
     api.post(accounts, {"metadata": {"name": "default"}})
     until("the service account is there", lambda: api.get(f"{accounts}/default").status == 200)
     return name
+
+
+@pytest.fixture(scope="module")
+def gadgets(worlds: list[tuple[ApiClient, str]]) -> Iterator[list[tuple[ApiClient, str]]]:
+    """Both worlds, which serve the kind."""
+    for api, space in worlds:
+        assert api.post(DEFINITIONS, DEFINITION).status == 201
+        for path in (GADGETS, LATER):
+            at = path.replace("{s}", space)
+            until("the kind is served", lambda api=api, at=at: api.get(at).status == 200)
+    yield worlds
+    for api, _ in worlds:
+        api.delete(f"{DEFINITIONS}/gadgets.{GROUP}")

@@ -27,7 +27,7 @@ from fairlead.model.operations.operation import (
     ReadyStep,
     RemoveStep,
 )
-from fairlead.rules.components.together import after
+from fairlead.rules.components.several import after
 from fairlead.rules.operations.progress import begun, planned
 
 _ids = itertools.count(1)

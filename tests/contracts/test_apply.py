@@ -9,13 +9,20 @@ from typing import Any, Final
 
 import pytest
 from tests.contracts.api_client import JSON_PATCH, MERGE, STRATEGIC, ApiClient
-from tests.contracts.applied import Case, Object, Step, applying, differing, reported_owners
+from tests.contracts.applied import (
+    DEPLOYMENTS,
+    MAPS,
+    SERVICES,
+    Case,
+    Object,
+    Step,
+    applying,
+    differing,
+    reported_owners,
+)
 
 # --- what is applied ------------------------------------------------------------------------------
 
-MAPS: Final = "/api/v1/namespaces/{s}/configmaps"
-SERVICES: Final = "/api/v1/namespaces/{s}/services"
-DEPLOYMENTS: Final = "/apis/apps/v1/namespaces/{s}/deployments"
 PODS: Final = "/api/v1/namespaces/{s}/pods"
 JOBS: Final = "/apis/batch/v1/namespaces/{s}/jobs"
 SECRETS: Final = "/api/v1/namespaces/{s}/secrets"

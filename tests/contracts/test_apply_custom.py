@@ -4,11 +4,10 @@ which are sets, and what is atomic.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import pytest
-from tests.contracts.api_client import JSON_PATCH, MERGE, ApiClient, until
+from tests.contracts.api_client import JSON_PATCH, MERGE, ApiClient
 from tests.contracts.applied import (
     Case,
     Object,
@@ -18,105 +17,7 @@ from tests.contracts.applied import (
     reported_owners,
     reported_step,
 )
-
-GROUP: Final = "apply.fairlead.test"
-GADGETS: Final = f"/apis/{GROUP}/v1/namespaces/{{s}}/gadgets"
-LATER: Final = f"/apis/{GROUP}/v2/namespaces/{{s}}/gadgets"
-_DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-_TEXT: Final = {"type": "string"}
-_NUMBER: Final = {"type": "integer"}
-
-
-def _texts(**more: Any) -> Object:
-    return {"type": "array", "items": _TEXT, **more}
-
-
-def _rows(*keys: str, **properties: Any) -> Object:
-    fields = {**dict.fromkeys(keys, _TEXT), "size": _NUMBER, **properties}
-    return {
-        "type": "array",
-        "items": {"type": "object", "properties": fields, "required": list(keys[:1])},
-        "x-kubernetes-list-type": "map",
-        "x-kubernetes-list-map-keys": list(keys),
-    }
-
-
-_PAIR: Final = {"type": "object", "properties": {"a": _TEXT, "b": _TEXT}}
-_OPEN: Final = "x-kubernetes-preserve-unknown-fields"
-_SPEC: Final = {
-    "size": {"type": "integer", "default": 1},
-    "replicas": _NUMBER,
-    "plain": _texts(),
-    "atoms": _texts(**{"x-kubernetes-list-type": "atomic"}),
-    "tags": _texts(**{"x-kubernetes-list-type": "set"}),
-    "rows": _rows("name", inner=_texts(**{"x-kubernetes-list-type": "set"})),
-    "places": _rows("name", "zone", zone={"type": "string", "default": "z"}),
-    "pair": _PAIR,
-    "whole": {**_PAIR, "x-kubernetes-map-type": "atomic"},
-    "words": {"type": "object", "additionalProperties": _TEXT},
-    "open": {"type": "object", _OPEN: True},
-    "half": {"type": "object", "properties": {"a": _TEXT}, _OPEN: True},
-    "amount": {"x-kubernetes-int-or-string": True},
-    "any": {_OPEN: True},
-    "template": {"type": "object", "x-kubernetes-embedded-resource": True, _OPEN: True},
-}
-_STATUS: Final = {
-    "type": "object",
-    "properties": {"conditions": _rows("type", status=_TEXT), "replicas": _NUMBER},
-}
-
-
-def _version(name: str, *, storage: bool) -> Object:
-    properties = {"spec": {"type": "object", "properties": _SPEC}, "status": _STATUS}
-    return {
-        "name": name,
-        "served": True,
-        "storage": storage,
-        "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}},
-        "subresources": {
-            "status": {},
-            "scale": {
-                "specReplicasPath": ".spec.replicas",
-                "statusReplicasPath": ".status.replicas",
-            },
-        },
-    }
-
-
-_DEFINITION: Final = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": f"gadgets.{GROUP}"},
-    "spec": {
-        "group": GROUP,
-        "scope": "Namespaced",
-        "names": {"plural": "gadgets", "kind": "Gadget"},
-        "versions": [_version("v1", storage=True), _version("v2", storage=False)],
-    },
-}
-
-
-@pytest.fixture(scope="module")
-def gadgets(worlds: list[tuple[ApiClient, str]]) -> Iterator[list[tuple[ApiClient, str]]]:
-    """Both worlds, which serve the kind."""
-    for api, space in worlds:
-        assert api.post(_DEFINITIONS, _DEFINITION).status == 201
-        for path in (GADGETS, LATER):
-            at = path.replace("{s}", space)
-            until("the kind is served", lambda api=api, at=at: api.get(at).status == 200)
-    yield worlds
-    for api, _ in worlds:
-        api.delete(f"{_DEFINITIONS}/gadgets.{GROUP}")
-
-
-def gadget(spec: Object | None = None, version: str = "v1", **more: Any) -> Object:
-    made = {
-        "apiVersion": f"{GROUP}/{version}",
-        "kind": "Gadget",
-        "metadata": {"name": "a"},
-        **more,
-    }
-    return made if spec is None else {**made, "spec": spec}
+from tests.contracts.gadgets import GADGETS, LATER, gadget
 
 
 def _two(first: Object, second: Object) -> list[Step]:

@@ -9,11 +9,19 @@ from typing import Any, Final
 
 import pytest
 from tests.contracts.api_client import JSON_PATCH, MERGE, ApiClient
-from tests.contracts.applied import Case, Object, Step, applying, differing, reported_owners
-from tests.contracts.test_apply import DEPLOYMENTS, MAPS, SERVICES
-from tests.contracts.test_apply_custom import GADGETS, gadget, gadgets
+from tests.contracts.applied import (
+    DEPLOYMENTS,
+    MAPS,
+    SERVICES,
+    Case,
+    Object,
+    Step,
+    applying,
+    differing,
+    reported_owners,
+)
+from tests.contracts.gadgets import GADGETS, gadget
 
-__all__ = ("gadgets",)  # the fixture
 _ROUNDS: Final = 10
 _STEPS: Final = 8
 _MANAGERS: Final = ("one", "two", "three")

@@ -9,10 +9,9 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from tests.docs.anchors import NOT_OWN, ROOT, anchors
 
-ROOT = Path(__file__).resolve().parents[2]
 INDEX = ROOT / "docs" / "README.md"
-NOT_OWN = {".venv", "node_modules", "build", "test-output", ".git", ".pytest_cache", ".hypothesis"}
 PAGES = sorted(
     page for page in ROOT.rglob("*.md") if not NOT_OWN & set(page.relative_to(ROOT).parts)
 )
@@ -30,22 +29,6 @@ def links(page: Path) -> list[str]:
     text = CODE.sub("", page.read_text(encoding="utf-8"))
     found = [markdown or html for markdown, html in LINK.findall(text)]
     return [link for link in found if not re.match(r"[a-z]+:", link)]
-
-
-def anchors(page: Path) -> set[str]:
-    """The anchors of a page's headings on GitHub; a heading that occurs twice gets `-1` the second
-    time.
-    """
-    text = re.sub(
-        r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
-    )
-    seen: dict[str, int] = {}
-    names = set()
-    for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE):
-        name = re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
-        seen[name] = seen.get(name, -1) + 1
-        names.add(f"{name}-{seen[name]}" if seen[name] else name)
-    return names
 
 
 def test_every_document_is_in_the_index() -> None:

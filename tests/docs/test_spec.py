@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
-from tests.docs.test_index import NOT_OWN, ROOT, anchors
+from tests.docs.anchors import NOT_OWN, ROOT, anchors
 
 SPEC = ROOT / "docs" / "spec"
 RULES = ROOT / "deploy" / "prometheus" / "fairlead.rules.yaml"

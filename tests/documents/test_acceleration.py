@@ -9,11 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.documents.stand_in import install_stand_in
 from tests.kube.laptop import Laptop, running_laptop
 from tests.kube.servers import run_fairlead
-from tests.waiting import wait_until
-
-from fairlead.wire.data.stand_in import stand_in_objects
 
 LOGS = Path(__file__).parents[2] / "test-output" / "kube"
 MANIFEST = Path(__file__).parents[2] / "examples" / "fashion-mnist.yaml"
@@ -70,15 +68,3 @@ def test_the_documents_claim_is_accelerated_and_a_restart_keeps_it(kept: Path) -
         assert listed(one) == [[CLAIM, "PersistentVolumeClaim", "Ready", ""]]
         pods = one.kubectl.run("get", "pods", f"--namespace={SPACE}", "--output=name")
         assert pods == ""
-
-
-def install_stand_in(one: Laptop) -> None:
-    one.kubectl.apply(stand_in_objects())
-    one.kubectl.run(
-        *("rollout", "status", "deployment/dataset-controller", "--namespace=fluid-system"),
-        *("--timeout=60s",),
-    )
-    wait_until(
-        "the nodes have the driver",
-        lambda: "fuse.csi.fluid.io" in one.kubectl.run("get", "csinodes", "--output=yaml"),
-    )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.documents.test_acceleration import install_stand_in
+from tests.documents.stand_in import install_stand_in
 from tests.kube.laptop import Laptop, running_laptop
 from tests.kube.servers import run_fairlead
 

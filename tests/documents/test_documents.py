@@ -11,26 +11,19 @@ import os
 import shlex
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.documents.printed import alike, compared, is_table, same_endings, words
+from tests.documents.document_commands import COMMANDS, EXAMPLES, HERE, SCRIPTS, differences
+from tests.documents.printed import alike, compared
 from tests.kube.laptop import Laptop, running_laptop
 from tests.kube.programs import program
 from tests.kube.servers import environment
 
-HERE = Path(__file__).parent
-EXAMPLES = HERE.parents[1] / "examples"
-# `arena`, and `kubectl-inspect-cgpu`, which kubectl finds on PATH
-SCRIPTS = Path(sys.executable).parent
 LOGS = HERE.parents[1] / "test-output" / "kube"
-COMMANDS: list[dict[str, Any]] = tomllib.loads(
-    (HERE / "commands.toml").read_text(encoding="utf-8")
-)["command"]
 STANDS_STILL = ("000",)
 """Documents that print how long something has run: their time
 moves only by their `before` steps.
@@ -121,25 +114,6 @@ def typed(command: dict[str, Any], laptop: Laptop, folder: Path) -> list[str]:
     if command.get("stderr", "") not in done.stderr:
         return [f"$ {line}\nmissing on stderr: {command['stderr']}\nin:\n{done.stderr}"]
     return [f"$ {line}\n{reported}" for reported in differences(command, done.stdout)]
-
-
-def differences(command: dict[str, Any], actual: str) -> list[str]:
-    if "holds" in command:
-        reported = words(actual)
-        return [
-            f"missing: {line}\nin:\n{reported}"
-            for line in command["holds"]
-            if words(line) not in reported
-        ]
-    if "exact" in command:
-        theirs, own = same_endings(command["exact"]), same_endings(actual)
-        return [] if theirs == own else [f"printed:\n{command['exact']}\nbut:\n{actual}"]
-    printed = command["prints"].strip()
-    if not is_table(printed):
-        return [] if words(printed) == words(actual) else [f"printed:\n{printed}\nbut:\n{actual}"]
-    theirs, own = compared(printed, actual, command.get("ignore"))
-    is_so = all(row in own for row in theirs) if command.get("partial") else theirs == own
-    return [] if is_so else [f"printed:\n{printed}\nbut:\n{actual}"]
 
 
 def advance(laptop: Laptop, span: str) -> None:

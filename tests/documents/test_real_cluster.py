@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from tests.documents.test_documents import COMMANDS, EXAMPLES, SCRIPTS, differences
+from tests.documents.document_commands import COMMANDS, EXAMPLES, SCRIPTS, differences
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.deployed import POLICIES
 from tests.kube.extender import extended_scheduler

@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 import pytest
 from playwright.sync_api import expect
 from tests.browser.chromium import PATIENCE_MS, running_chromium, window
-from tests.browser.test_sign_in import signed_in
-from tests.documents.test_usage_story import capacity, held_seconds
+from tests.browser.signed_in import signed_in
+from tests.documents.usage_truth import capacity, held_seconds
 from tests.kube.console_line import ACCOUNT, Administrator, install_rights
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.fault_proxy import FaultProxy, running_fault_proxy

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from tests.cli.submitting import KeepingCluster, submit
-from tests.documents.test_documents import COMMANDS, EXAMPLES
+from tests.documents.document_commands import COMMANDS, EXAMPLES
 from tests.sim.small_world import CPU_POOL, EPOCH, live, small_world
 
 from fairlead.model.devices.device import DeviceSample

@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from tests.documents.usage_truth import capacity, held_seconds
 from tests.kube.laptop import Laptop, running_laptop
 from tests.kube.servers import run_fairlead
 
@@ -60,32 +61,6 @@ def job(name: str, image: str, command: str) -> dict[str, Any]:
             }
         },
     }
-
-
-def seconds(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp()
-
-
-def held_seconds(pod: dict[str, Any]) -> float:
-    """From the bind to the end of its last container, as the API server shows them."""
-    bound = next(
-        seconds(each["lastTransitionTime"])
-        for each in pod["status"]["conditions"]
-        if each["type"] == "PodScheduled"
-    )
-    ends = [
-        seconds(each["state"]["terminated"]["finishedAt"])
-        for each in pod["status"]["containerStatuses"]
-    ]
-    return max(ends) - bound
-
-
-def capacity(node: dict[str, Any]) -> tuple[Fraction, Fraction]:
-    """Allocatable cores and MiB of memory; a node of this scenario has one GPU."""
-    cpu, memory = node["status"]["allocatable"]["cpu"], node["status"]["allocatable"]["memory"]
-    cores = Fraction(int(cpu[:-1]), 1000) if cpu.endswith("m") else Fraction(cpu)
-    units = {"Ki": Fraction(1, 1024), "Mi": Fraction(1), "Gi": Fraction(1024)}
-    return cores, int(memory[:-2]) * units[memory[-2:]]
 
 
 def cost(seconds_held: float, node: dict[str, Any]) -> Fraction:

@@ -24,7 +24,7 @@ from typing import Any
 from aiohttp import WSMsgType, web
 
 from .pki import Pair
-from .scripted import Reply, Seen, Stream, server_context, status
+from .scripted import ReceivedRequest, Reply, Stream, server_context, status
 
 V5 = "v5.channel.k8s.io"
 STDIN, STDOUT, STDERR, STATUS, SIZE, CLOSE = 0, 1, 2, 3, 4, 255
@@ -49,7 +49,7 @@ class ExecServer:
         self.refusal: Reply | None = None
         self.protocols: tuple[str, ...] = (V5,)
         self.answers_pings = True
-        self.executed: list[Seen] = []
+        self.executed: list[ReceivedRequest] = []
         self.sizes: list[tuple[int, int]] = []
         self.killed = 0
         self._on_exec = on_exec or self._run
@@ -103,7 +103,9 @@ class ExecServer:
     async def _exec(self, request: web.Request) -> web.StreamResponse:
         headers = {name.lower(): value for name, value in request.headers.items()}
         self.executed.append(
-            Seen(request.method, request.path, dict(request.query), headers, b"", _peer(request))
+            ReceivedRequest(
+                request.method, request.path, dict(request.query), headers, b"", _peer(request)
+            )
         )
         if self.refusal is not None:
             return web.Response(

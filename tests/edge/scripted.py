@@ -57,7 +57,7 @@ class Stream:
 
 
 @dataclass
-class Seen:
+class ReceivedRequest:
     method: str
     path: str
     query: dict[str, str]
@@ -88,7 +88,7 @@ class ScriptedServer:
         port: int = 0,
     ) -> None:
         self.script = script
-        self.seen: list[Seen] = []
+        self.seen: list[ReceivedRequest] = []
         self._context = server_context(pair, client_ca) if pair else None
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -98,7 +98,7 @@ class ScriptedServer:
     def url(self) -> str:
         return f"{'https' if self._context else 'http'}://127.0.0.1:{self.port}"
 
-    def requests_of(self, path: str) -> list[Seen]:
+    def requests_of(self, path: str) -> list[ReceivedRequest]:
         return [each for each in self.seen if each.path == path]
 
     def __enter__(self) -> ScriptedServer:
@@ -143,20 +143,20 @@ class ScriptedServer:
         finally:
             writer.close()
 
-    def _next_step(self, seen: Seen) -> Reply | Stream:
+    def _next_step(self, seen: ReceivedRequest) -> Reply | Stream:
         path = f"watch {seen.path}" if "watch" in seen.query else seen.path
         steps = self.script.get(path)
         if not steps:
             return status(404, "NotFound", "the server could not find the requested resource")
         return steps.pop(0) if len(steps) > 1 else steps[0]
 
-    def _form(self, seen: Seen) -> str:
+    def _form(self, seen: ReceivedRequest) -> str:
         """The kind that is sent in protobuf, "" for JSON."""
         kind = {"pods": "Pod", "nodes": "Node"}.get(seen.path.rpartition("/")[2], "")
         return kind if self.speaks_protobuf and PROTOBUF in seen.headers.get("accept", "") else ""
 
 
-async def _read_request(reader: asyncio.StreamReader) -> Seen | None:
+async def _read_request(reader: asyncio.StreamReader) -> ReceivedRequest | None:
     first_byte = await reader.readexactly(1)
     if first_byte == b"\x16":  # a TLS greeting
         return None
@@ -169,7 +169,7 @@ async def _read_request(reader: asyncio.StreamReader) -> Seen | None:
     }
     body = await reader.readexactly(int(headers.get("content-length", 0)))
     parts = urlsplit(target)
-    return Seen(method, parts.path, dict(parse_qsl(parts.query)), headers, body)
+    return ReceivedRequest(method, parts.path, dict(parse_qsl(parts.query)), headers, body)
 
 
 async def _answer(step: Reply | Stream, writer: asyncio.StreamWriter, kind: str) -> bool:

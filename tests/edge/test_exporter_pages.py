@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from tests.edge.exporter_pages import native_page, running
 from tests.kube.certificates import Authority
 from tests.waiting import until
 
@@ -116,18 +117,6 @@ async def exporters() -> AsyncIterator[Exporters]:
     yield made
     made.end()
     await runner.cleanup()
-
-
-@contextlib.asynccontextmanager
-async def running(pages: ExporterPages) -> AsyncIterator[ExporterPages]:
-    task = asyncio.create_task(pages.run())
-    try:
-        yield pages
-        assert not task.done(), task.exception()
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
 
 
 def nodes(pages: ExporterPages) -> list[str]:
@@ -510,12 +499,6 @@ def dcgm_page(node: str, uuid: str, used: int) -> str:
     labels = f'{{gpu="0",UUID="{uuid}",modelName="T4",Hostname="{node}"}}'
     values = {"GPU_UTIL": 50, "FB_USED": used, "FB_FREE": 15000 - used, "FB_RESERVED": 360}
     return "".join(f"DCGM_FI_DEV_{name}{labels} {value}\n" for name, value in values.items())
-
-
-def native_page(node: str, uuid: str, used_mib: int) -> str:
-    labels = f'{{node_name="{node}",gpu="0",uuid="{uuid}",model="T4"}}'
-    values = {"up": 1, "memory_used_bytes": used_mib << 20, "memory_total_bytes": 15360 << 20}
-    return "".join(f"fairlead_gpu_{name}{labels} {value}\n" for name, value in values.items())
 
 
 @pytest.mark.parametrize("many", [exporter_pages.MANY_TOGETHER, 1])

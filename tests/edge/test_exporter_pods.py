@@ -15,6 +15,7 @@ import yaml
 from aiohttp import web
 from tests.contracts.api_client import ApiClient
 from tests.contracts.simulated import simulated_server
+from tests.edge.exporter_pages import native_page, running
 from tests.waiting import until
 
 from fairlead.edge.connection.kubeconfig import find_connection
@@ -29,7 +30,6 @@ from fairlead.wire.installation.reading_parts import gpu_exporter
 
 from . import scripted
 from .scripted import ScriptedServer, status
-from .test_exporter_pages import native_page, running
 from .twins import connection_to
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"

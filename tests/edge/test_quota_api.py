@@ -10,49 +10,34 @@ import random
 from collections.abc import AsyncIterator
 from typing import Any
 
+from tests.edge.quota_reports import ALL, Reported
+from tests.edge.world_objects import (
+    HOLD,
+    MPI,
+    MPI_SERVED,
+    NODES,
+    PODS,
+    TREES,
+    groups,
+    mpi_job,
+    node,
+    tree,
+)
 from tests.waiting import until
 
 from fairlead.edge.kube.follow.follower import DISCOVERY_SECONDS
 from fairlead.edge.kube.kube_api import KubeApi
-from fairlead.edge.kube.quota_api import FOLLOWED, KubeQuotaApi
+from fairlead.edge.kube.quota_api import KubeQuotaApi
 from fairlead.model.changes import Changes
 
 from .scripted import Reply, ScriptedServer, Stream, event, page, pod, status
-from .test_world import HOLD, MPI, MPI_SERVED, NODES, PODS, TREES, groups, mpi_job, node, tree
 from .twins import connection_to
 
 NAMESPACES, BUDGETS = "/api/v1/namespaces", "/apis/policy/v1/poddisruptionbudgets"
 REPLICA_SETS = "/apis/apps/v1/replicasets"
 SERVED = ("apps", "v1", "replicasets")
-ALL = {each.name for each in FOLLOWED}
 FORBIDDEN = status(403, "Forbidden", "not for you")
 NOT_FOUND = Reply(b"404 page not found", 404, {"Content-Type": "text/plain"})
-
-
-class Reported:
-    """The reported rows by kind; a kind that was not listed yet is absent. `lists`: the kinds of
-    the lists, in order.
-    """
-
-    def __init__(self) -> None:
-        self.rows: dict[str, dict[str, Any]] = {}
-        self.lists: list[str] = []
-
-    def observe(self, changes: Changes[Any]) -> None:
-        if changes.is_list:
-            self.rows[changes.kind] = changes.all_rows()
-            self.lists.append(changes.kind)
-            return
-        for key, row in changes.rows.items():
-            if row is None:
-                self.rows[changes.kind].pop(key)
-            else:
-                self.rows[changes.kind][key] = row
-
-    def names(self, kind: str) -> list[str] | None:
-        """The names of a kind's rows; None before the first list."""
-        rows = self.rows.get(kind)
-        return None if rows is None else sorted(row.name for row in rows.values())
 
 
 class Following:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.edge.queried_cluster import cluster
-from tests.edge.scripted import Reply, Seen, status
+from tests.edge.scripted import ReceivedRequest, Reply, status
 
 from fairlead.edge.queries.quota_setup import read_built_in, read_setup
 from fairlead.model.installation import Installation
@@ -63,7 +63,7 @@ def script(**changes: Any) -> dict[str, Any]:
 def test_all_that_is_there_is_found() -> None:
     with cluster(**script()) as (server, api):
         setup = read_setup(api)
-        asked: list[Seen] = server.requests_of(REVIEWS)
+        asked: list[ReceivedRequest] = server.requests_of(REVIEWS)
 
     assert (setup.missing, setup.denied, setup.unasked) == ((), (), {})
     assert (setup.holder, setup.renewed_at, setup.lease_seconds, setup.ready) == (

@@ -12,6 +12,20 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
+from tests.edge.world_objects import (
+    EVENTS,
+    HOLD,
+    MPI,
+    MPI_SERVED,
+    NODES,
+    PODS,
+    TREES,
+    TREES_SERVED,
+    groups,
+    mpi_job,
+    node,
+    tree,
+)
 
 from fairlead.edge.kube.cluster import DISCOVERY_SECONDS, KubeCluster
 from fairlead.edge.kube.kube_api import KubeApi
@@ -20,60 +34,8 @@ from fairlead.model.snapshot import ClusterSnapshot
 from .scripted import Reply, ScriptedServer, Stream, event, page, pod, status
 from .twins import connection_to
 
-NODES, PODS, EVENTS = "/api/v1/nodes", "/api/v1/pods", "/api/v1/events"
-MPI, TREES = (
-    "/apis/kubeflow.org/v2beta1/mpijobs",
-    "/apis/scheduling.sigs.k8s.io/v1beta1/namespaces/kube-system/elasticquotatrees",
-)
 BUDGETS, NAMESPACES = "/apis/policy/v1/poddisruptionbudgets", "/api/v1/namespaces"
-HOLD = Stream(then="hold")
 Script = dict[str, list[Reply | Stream]]
-
-
-def groups(*served: tuple[str, str, str]) -> Reply:
-    items = [
-        {
-            "metadata": {"name": group},
-            "versions": [
-                {"version": version, "resources": [{"resource": plural, "scope": "Namespaced"}]}
-            ],
-        }
-        for group, version, plural in served
-    ]
-    kind = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-    return Reply({"items": items}, headers={"Content-Type": kind})
-
-
-MPI_SERVED, TREES_SERVED = (
-    ("kubeflow.org", "v2beta1", "mpijobs"),
-    ("scheduling.sigs.k8s.io", "v1beta1", "elasticquotatrees"),
-)
-
-
-def node(name: str) -> dict[str, Any]:
-    return {
-        "metadata": {"name": name, "uid": f"uid-{name}", "resourceVersion": "1"},
-        "status": {"capacity": {"nvidia.com/gpu": "8"}},
-    }
-
-
-def mpi_job(name: str) -> dict[str, Any]:
-    return {
-        "metadata": {
-            "name": name,
-            "namespace": "default",
-            "uid": f"uid-{name}",
-            "resourceVersion": "1",
-        },
-        "spec": {"mpiReplicaSpecs": {}},
-    }
-
-
-def tree(root: dict[str, Any], name: str = "elasticquotatree") -> dict[str, Any]:
-    return {
-        "metadata": {"name": name, "namespace": "kube-system", "uid": name, "resourceVersion": "1"},
-        "spec": {"root": root},
-    }
 
 
 def small_cluster(**changes: list[Reply | Stream]) -> Script:

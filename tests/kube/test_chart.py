@@ -20,9 +20,9 @@ from typing import Any
 import pytest
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.helm import HELMS, Helm, packed_chart
+from tests.kube.installed_objects import has_gated_pod, install_foreign_definition
 from tests.kube.kubeconfigs import token_user, write_kubeconfig
 from tests.kube.servers import fairlead_answer
-from tests.kube.test_installation import has_gated_pod, install_foreign_definition
 from tests.turns import in_turn
 from tests.waiting import wait_until
 

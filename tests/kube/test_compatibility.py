@@ -17,6 +17,7 @@ import pytest
 import yaml
 from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane, running_control_plane
+from tests.kube.etcd_keys import keys, marked
 from tests.kube.objects import share_node
 from tests.kube.played_pods import (
     NEEDS_ROOT,
@@ -42,7 +43,6 @@ from tests.kube.servers import (
     running,
 )
 from tests.kube.sharing_words import fate, pod, ready
-from tests.kube.test_removal import keys, marked
 from tests.waiting import wait_until
 
 from fairlead.wire import names

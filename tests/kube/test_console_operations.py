@@ -12,13 +12,13 @@ import threading
 from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.contracts.api_client import MERGE, ApiClient
 from tests.contracts.data_objects import FLUID, claim, fluid_controller, with_fluid_node
 from tests.edge.pki import Authority
 from tests.kube.console_line import ACCOUNT, Administrator, console, install_rights
+from tests.kube.console_operations import carried_out, finished, ready_component
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.crds import install_fluid
 from tests.kube.deployed import of_file
@@ -26,7 +26,6 @@ from tests.kube.helm import Helm
 from tests.kube.objects import namespace
 from tests.kube.programs import program
 from tests.kube.quota_line import SYSTEM
-from tests.kube.servers import Server
 from tests.kube.small_chart import VERSION, write_small_chart
 from tests.waiting import wait_until
 
@@ -202,21 +201,6 @@ def test_a_component_needs_rights_that_the_console_does_not_have_by_itself(
         assert api.get(made).status == 404
 
 
-def ready_component(own: Administrator, server: Server, id: str) -> None:
-    """Lists are at most a few seconds older than operations."""
-    path = f"/components/{id}"
-    wait_until(
-        f"{id} is ready",
-        lambda: own.send(server, "GET", path)[1]["row"]["state"] == "Ready",
-    )
-
-
-def finished(own: Administrator, server: Server, id: str) -> None:
-    wait_until("the operation has ended", lambda: own.state(server, id) != "Running")
-    _, found = own.send(server, "GET", f"/operations/{id}")
-    assert found["row"]["state"] == "Succeeded", found["row"]["message"]
-
-
 @pytest.fixture
 def charts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The address of a server with charts, which real Helm of the console trusts."""
@@ -278,13 +262,3 @@ def test_a_chart_at_an_address_is_deployed_upgraded_and_removed_by_the_console(
         carried_out(own, server, {"component": "prometheus", "do": "remove"})
         assert api.get(made).status == 404
     cluster.admin.apply(of_file("console-admission.yaml"))
-
-
-def carried_out(own: Administrator, server: Server, order: dict[str, str]) -> Any:
-    """The plan, after its operation has succeeded."""
-    status, plan = own.send(server, "POST", "/plans", order)
-    assert status == 201, plan
-    status, begun = own.send(server, "POST", "/operations", {"planId": plan["planId"]})
-    assert status == 202, begun
-    finished(own, server, plan["planId"])
-    return plan

@@ -16,18 +16,14 @@ import pytest
 import yaml
 from tests.contracts.api_client import ApiClient
 from tests.kube.addresses import free_port
+from tests.kube.console_line import Administrator
+from tests.kube.console_operations import carried_out, finished, ready_component
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.deployed import of_file, webhook_process
 from tests.kube.kubeconfigs import token_user, write_kubeconfig
 from tests.kube.objects import cpu_node
 from tests.kube.quota_line import SYSTEM
 from tests.kube.servers import FAIRLEAD, Server, environment, run_fairlead, running
-from tests.kube.test_console_operations import (
-    Administrator,
-    carried_out,
-    finished,
-    ready_component,
-)
 from tests.stores.database_servers import Postgres, is_installed
 from tests.waiting import wait_until
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 from tests.browser.chromium import PATIENCE_MS, Window, running_chromium, window
-from tests.browser.test_sign_in import signed_in
+from tests.browser.signed_in import signed_in
 from tests.kube.console_line import Administrator, console, install_rights
 from tests.kube.fluid import Fluid
 from tests.kube.kubectl import Kubectl

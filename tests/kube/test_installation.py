@@ -18,6 +18,7 @@ import yaml
 from msgspec.structs import replace
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.cut_target import CutOffError, CutTarget, most_writes
+from tests.kube.installed_objects import has_gated_pod, install_foreign_definition
 from tests.kube.kubectl import KubectlError
 from tests.kube.servers import fairlead_answer, run_fairlead
 from tests.waiting import wait_until
@@ -178,25 +179,6 @@ def _refused_while_a_pod_waits(cluster: ControlPlane) -> None:
     answer = fairlead(cluster, "uninstall", status=1)
     assert "1 pod waits at the scheduling gate `fairlead.io/quota`: team/p" in answer
     assert everything(cluster).keys() == present
-
-
-def has_gated_pod(cluster: ControlPlane) -> bool:
-    """Makes the pod `p` anew until the policy is in force."""
-    container = {"name": "c", "image": "busybox"}
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "p", "namespace": "team"},
-        "spec": {"containers": [container], "automountServiceAccountToken": False},
-    }
-    try:
-        cluster.admin.create([pod])
-    except KubectlError:
-        return False
-    if "schedulingGates" in cluster.admin.run("get", "pod", "p", "-n", "team", "-o", "yaml"):
-        return True
-    cluster.admin.run("delete", "pod", "p", "-n", "team", "--force")
-    return False
 
 
 def test_what_cannot_be_finished_is_refused_before_the_first_write(cluster: ControlPlane) -> None:
@@ -374,35 +356,6 @@ def test_one_right_that_is_missing_is_named_and_nothing_is_written(cluster: Cont
     assert refused.value.what.startswith("1 object is refused, and nothing was written:")
     cluster.admin.run("delete", "clusterrole,clusterrolebinding", "almost")
     assert everything(cluster).keys() == before
-
-
-def install_foreign_definition(cluster: ControlPlane, scope: str) -> None:
-    """Another program's definition of the same name."""
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {
-        "name": "v1beta1",
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": schema},
-    }
-    cluster.admin.create(
-        [
-            {
-                "apiVersion": "apiextensions.k8s.io/v1",
-                "kind": "CustomResourceDefinition",
-                "metadata": {
-                    "name": "elasticquotatrees.scheduling.sigs.k8s.io",
-                    "annotations": {"api-approved.kubernetes.io": "unapproved, a test"},
-                },
-                "spec": {
-                    "group": "scheduling.sigs.k8s.io",
-                    "names": {"plural": "elasticquotatrees", "kind": "ElasticQuotaTree"},
-                    "scope": scope,
-                    "versions": [version],
-                },
-            }
-        ]
-    )
 
 
 def doctor(cluster: ControlPlane, *words: str, status: int) -> list[tuple[str, str, str]]:

@@ -13,7 +13,7 @@ import pytest
 from tests.contracts.api_client import ApiClient
 from tests.contracts.api_client import until as until_real
 from tests.contracts.rights import ask_for
-from tests.edge.test_quota_api import ALL, Reported
+from tests.edge.quota_reports import ALL, Reported
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.crds import install_job_kinds, install_more_job_kinds
 from tests.kube.deployed import of_file

@@ -7,11 +7,10 @@ The oracle is etcd's own list of keys, and the nodes and namespaces as they were
 from __future__ import annotations
 
 import base64
-import re
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
@@ -19,6 +18,7 @@ from typing import Any, cast
 import pytest
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.cut_target import CutOffError, CutTarget
+from tests.kube.etcd_keys import keys, marked
 from tests.kube.kubectl import KubectlError
 from tests.kube.objects import share_node
 from tests.kube.quota_line import QuotaController, bounded, enforce, tree
@@ -41,8 +41,6 @@ from fairlead.wire.operations.record import lease_name
 Object = dict[str, Any]
 SYSTEM, NODE_SPACE = "fairlead-system", "fairlead-nodes"
 HOW_TO = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "install.md"
-OF_THE_CLUSTER = re.compile(r"/registry/(events|leases/kube-[a-z-]+|masterleases)/")
-"""Keys that a cluster writes on its own at any time."""
 CRD = "elasticquotatrees.scheduling.sigs.k8s.io"
 DEFINITIONS = "/registry/apiextensions.k8s.io/customresourcedefinitions"
 SERVED = "/registry/apiregistration.k8s.io/apiservices"
@@ -108,25 +106,6 @@ def uninstall(cluster: ControlPlane, *words: str, status: int = 0) -> str:
 
 def fairlead(cluster: ControlPlane, *words: str, status: int = 0) -> str:
     return run_fairlead(cluster.kubeconfig, *words, status=status)
-
-
-def keys(cluster: ControlPlane) -> set[str]:
-    return {each for each in cluster.etcd_keys() if not OF_THE_CLUSTER.match(each)}
-
-
-def marked(cluster: ControlPlane) -> dict[str, Mapping[str, Any]]:
-    """What Fairlead could have written on nodes and namespaces."""
-    found: dict[str, Mapping[str, Any]] = {}
-    for each in (*cluster.admin.get("nodes"), *cluster.admin.get("namespaces")):
-        meta, status = each["metadata"], each.get("status", {})
-        found[f"{each['kind']} {meta['name']}"] = {
-            "labels": meta.get("labels"),
-            "annotations": meta.get("annotations"),
-            "finalizers": meta.get("finalizers"),
-            "amounts": [status.get("capacity"), status.get("allocatable")],
-            "conditions": {one["type"] for one in status.get("conditions") or ()},
-        }
-    return found
 
 
 # --- after use ------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from tests.kube.kubelet import NODE
 from tests.kube.node_images import BUSYBOX
 from tests.kube.programs import program
 from tests.kubelet.jobs import SECONDS
-from tests.kubelet.test_twins import SIMULATED_NODE, container, manifest
+from tests.kubelet.plain_pods import SIMULATED_NODE, container, manifest
 from tests.sim.small_world import CPU_POOL, live, small_world
 from tests.waiting import wait_until
 

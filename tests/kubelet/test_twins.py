@@ -17,6 +17,7 @@ from tests.kube.control_plane import ControlPlane
 from tests.kube.kubelet import NODE
 from tests.kube.node_images import SIMULATED
 from tests.kubelet.jobs import SECONDS
+from tests.kubelet.plain_pods import SIMULATED_NODE, Object, container, manifest
 from tests.sim.small_world import CPU_POOL, NAMESPACE, live, small_world
 from tests.waiting import wait_until
 
@@ -25,16 +26,8 @@ from fairlead_sim.world.world import World
 
 pytestmark = pytest.mark.turns(2, 1)
 
-Object = dict[str, Any]
 ENDS, FAILS, CRASHES, RUNS = SIMULATED
 EVENT_SECONDS = 30.0
-SIMULATED_NODE = "cpu-1"
-PLAIN = {"automountServiceAccountToken": False}
-"""With the volume, a late mount would give a warning on the real kubelet only."""
-
-
-def container(image: str, name: str = "main", **more: Any) -> Object:
-    return {"name": name, "image": image, "imagePullPolicy": "IfNotPresent", **more}
 
 
 def asking(**amounts: str) -> Object:
@@ -132,17 +125,6 @@ def simulated() -> World:
         )
     live(world, 300)
     return world
-
-
-def manifest(name: str, namespace: str, spec: Object, node: str) -> Object:
-    """`nodeName: NODE` is the only node."""
-    spec = {**spec, "nodeName": node} if "nodeName" in spec else spec
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {**spec, **PLAIN},
-    }
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -16,21 +16,13 @@ from pathlib import Path
 
 import pytest
 from tests.native.driver import MIB, Machine
+from tests.native.tenants import hold
 from tests.waiting import wait_until
 
 LIMIT = 64 * MIB
 BLOCK = 16 * MIB
 LOCK_OFFSET = 16
 SLOTS_OFFSET = 1088
-
-
-def hold(machine: Machine, size: int, way: str = "dlsym") -> tuple[subprocess.Popen[str], int]:
-    """A tenant that holds memory, and the code that it got."""
-    process = machine.start(way, "hold", size)
-    assert process.stdout
-    word, code = process.stdout.readline().split()
-    assert word == "held"
-    return process, int(code)
 
 
 def end(*processes: subprocess.Popen[str]) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.native.driver import MIB, REGION_BYTES, Machine
-from tests.native.test_processes import hold
+from tests.native.tenants import hold
 
 from guard_table import read_table
 

@@ -8,18 +8,16 @@ library that plays the same card: what vGPUs do not support is not supported her
 
 from __future__ import annotations
 
-import asyncio
 import re
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from tests.edge.kubelet.pod_resources import answering, container, devices
+from tests.edge.kubelet.pod_resources import container, devices
 from tests.edge.kubelet.wire_bytes import packed
 from tests.nvml.exporting import exporting
+from tests.nvml.pod_resources import kubelet
 from tests.nvml.stub import MIB, StubState
 from tests.waiting import wait_until
 
@@ -94,30 +92,6 @@ VGPU = {
     "0.bus": "00000000:03:00.0",
     "0.fv.82": "0:0",
 }
-
-
-@contextmanager
-def kubelet(folder: Path, answer: bytes) -> Iterator[None]:
-    """A kubelet that reports which pod has which device, at the socket that an exporter with
-    `--kubelet-dir` asks.
-    """
-    socket = folder / "kubelet" / "pod-resources" / "kubelet.sock"
-    socket.parent.mkdir(parents=True)
-    is_there, is_over = threading.Event(), threading.Event()
-
-    async def serve() -> None:
-        async with answering(socket, answer):
-            is_there.set()
-            await asyncio.to_thread(is_over.wait)
-
-    thread = threading.Thread(target=lambda: asyncio.run(serve()))
-    thread.start()
-    try:
-        assert is_there.wait(30)
-        yield
-    finally:
-        is_over.set()
-        thread.join()
 
 
 def read(page: str) -> Page:

@@ -10,8 +10,8 @@ from tests.edge.kubelet.pod_resources import container, devices
 from tests.edge.kubelet.wire_bytes import packed
 from tests.native.driver import Machine
 from tests.nvml.exporting import exporting
+from tests.nvml.pod_resources import kubelet
 from tests.nvml.stub import MIB, StubState, uuid
-from tests.nvml.test_dcgm_pages import kubelet
 
 from fairlead.edge.node.agent_files import NodeAgentFiles, NodeFolders
 from fairlead.model.devices.gpu import Grant

@@ -8,51 +8,19 @@ import shlex
 
 import pytest
 from hypothesis import strategies as st
+from tests.apps.submit_forms import FORMS
 from tests.cli.submitting import KeepingCluster, create
 from tests.examples import examples
 from tests.properties.flag_sets import cron_flag_sets, drawn_cron_flags, drawn_flags, flag_sets
 from tests.properties.serving_flag_sets import drawn_serving_flags, serving_flag_sets
+from tests.properties.submit_bodies import FILES, FORM_OF, body_of, joined
 
-from fairlead.cli.submit.forms import TYPES, SubmitForms
+from fairlead.cli.submit.forms import TYPES
 from fairlead.console.http.writing.job_forms import WrittenJob
-from fairlead.console.pages.writing.jobs import JobForm, JobSubmission
-from fairlead.kinds.parts.elastic_training import SshKeys
 from fairlead.kinds.submission import Served
 from fairlead.wire.files.manifest_yaml import render_manifests
 
-FORMS = SubmitForms(lambda: SshKeys("private", "public"))
-FORM_OF = {form.type: form for form in FORMS.forms()}
-FILES = "--config-file="
-"""No page reads a file of the user's machine."""
 USERS = st.sampled_from(["", "alice", "system:serviceaccount:kube-ai:b"])
-
-
-def body_of(type_: str, words: list[str]) -> JobSubmission:
-    """The body of these words of a command line: `--FLAG=VALUE … -- COMMAND`."""
-    place = words.index("--")
-    form, command = FORM_OF[type_], words[place + 1 :]
-    flags: dict[str, bool | str | list[str]] = {}
-    name = ""
-    for word in words[:place]:
-        flag, _, value = word.removeprefix("--").partition("=")
-        if flag == "name":
-            name = value
-        elif kind_of(form, flag) == "many":
-            flags[flag] = [*_texts(flags.get(flag)), value]
-        else:
-            is_truth = kind_of(form, flag) == "truth"
-            flags[flag] = value != "false" if is_truth else value
-    joined = shlex.join(command) if type_ == "sparkjob" else " ".join(command)
-    return JobSubmission(type_, "default", name, joined, flags)
-
-
-def _texts(value: object) -> list[str]:
-    return value if isinstance(value, list) else []
-
-
-def kind_of(form: JobForm, flag: str) -> str:
-    [found] = [each.kind for each in form.flags if each.name == flag]
-    return found
 
 
 def printed(command: list[str], words: list[str], user: str) -> str:
@@ -72,22 +40,6 @@ def check(type_: str, command: list[str], words: list[str], user: str) -> None:
     program, *line = shlex.split(job.line)
     assert (program, line[:2]) == ("arena", command)
     assert printed(command, line[2:], user) == written
-
-
-def joined(words: list[str], values: set[str]) -> list[str]:
-    """The words with `--FLAG VALUE` in one word, and a command that a flag names at the end.
-
-    `values`: flags that take one.
-    """
-    made, command = list[str](), list[str]()
-    rest = iter(words)
-    for word in rest:
-        name = word.removeprefix("--")
-        if name == "command":
-            command = [next(rest)]
-        else:
-            made.append(f"{word}={next(rest)}" if name in values else word)
-    return [*made, "--", *command]
 
 
 @examples(15, 300, flag_sets(), USERS)

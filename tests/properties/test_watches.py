@@ -24,7 +24,7 @@ CLIENT = st.one_of(
     st.tuples(st.just("bookmark"), st.none()),
     st.tuples(st.just("resume"), st.none()),
 )
-Seen = tuple[str, str, int]
+ReportedChange = tuple[str, str, int]
 
 
 def is_x(obj: Any) -> bool:
@@ -38,7 +38,7 @@ class Client:
 
     def __init__(self, cluster: StoredCluster, since: int, filtered: bool) -> None:
         self.cluster, self.since, self.matches = cluster, since, is_x if filtered else None
-        self.seen: list[Seen] = []
+        self.seen: list[ReportedChange] = []
         self.watch = self.open()
 
     def open(self) -> Subscription:
@@ -57,11 +57,11 @@ class Client:
             self.watch = self.open()
 
 
-def reported(kind: str, event: LoggedChange) -> Seen:
+def reported(kind: str, event: LoggedChange) -> ReportedChange:
     return (kind, event.object["metadata"]["name"], event.resource_version)
 
 
-def expected(events: list[LoggedChange], since: int, filtered: bool) -> list[Seen]:
+def expected(events: list[LoggedChange], since: int, filtered: bool) -> list[ReportedChange]:
     """The events that a watch must deliver, from all writes: an object that enters the selection is
     ADDED, one that leaves it is DELETED.
     """

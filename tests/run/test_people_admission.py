@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 from tests.cli.arena import environment, run_main
-from tests.cli.people.test_people_verbs import GROUPS, USERS, Cluster
+from tests.cli.people.people_cluster import GROUPS, USERS, Cluster
 from tests.contracts.simulated import simulated_server
 from tests.sim.objects import StillClock
 

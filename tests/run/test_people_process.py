@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.run.test_quota_process import SPEED, TOKEN, TOKEN_REQUEST, connection
+from tests.run.quota_process import SPEED, TOKEN, TOKEN_REQUEST, connection
 from tests.waiting import until
 
 from fairlead.apps.people.people_controller import PeopleController

@@ -15,12 +15,11 @@ from functools import partial
 from pathlib import Path
 
 import yaml
+from tests.run.quota_process import SPEED, TOKEN, TOKEN_REQUEST, connection
 from tests.waiting import until
 
 from fairlead.apps.quota_controller import QuotaController
 from fairlead.apps.server import bind_socket, serve
-from fairlead.edge.connection.connection import Connection
-from fairlead.edge.connection.credentials import Credentials, IssuedCredentials, bearer
 from fairlead.edge.kube.api_request import ApiRequest
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.quota_api import KubeQuotaApi
@@ -37,21 +36,13 @@ from fairlead_sim.store.recorder import Recorder
 from fairlead_sim.world.driver import Driver
 from fairlead_sim.world.world import World
 
-TOKEN = "t"
 INSTALLED = Path(__file__).resolve().parents[2] / "deploy" / "quota-controller.yaml"
 TOKEN_PATH = "/api/v1/namespaces/fairlead-system/serviceaccounts/fairlead-quota-controller/token"
-TOKEN_REQUEST = b'{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}'
-SPEED = 20.0
 
 
 def without_controller(cluster: StoredCluster, recorder: Recorder) -> Hooks:
     hooks = sharing_hooks(cluster, recorder)
     return Hooks(hooks.extender, hooks.admission, hooks.shares)
-
-
-def connection(url: str, token: str) -> Connection:
-    issued = IssuedCredentials(authorization=bearer(token))
-    return Connection(url, Credentials(lambda: issued, is_renewable=False))
 
 
 def test_the_demo_over_http() -> None:

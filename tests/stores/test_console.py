@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.apps.test_console_sign_in import Browser, served
+from tests.apps.signed_browser import Browser, served
 from tests.console.sign_in_parts import Parts
 from tests.stores.database_servers import DatabaseServer
 from tests.waiting import until

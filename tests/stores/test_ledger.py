@@ -9,40 +9,18 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import asdict
-from sqlalchemy import delete
-from tests.usage.ledger_lives import (
-    BASE,
-    DAY,
-    Claim,
-    Fold,
-    Forget,
-    lives,
-    times,
-    windows,
-)
+from tests.stores.stored_ledger import PATIENT_SECONDS, emptied
+from tests.usage.ledger_lives import BASE, DAY, Claim, Fold, Forget, lives, times, windows
 from tests.usage.memory_ledger import MemoryLedger
 
-from fairlead.edge.store import engines
 from fairlead.edge.store.address import StoreAddress
 from fairlead.edge.store.migrate import migrate
 from fairlead.edge.store.sql_store import SqlStore
-from fairlead.edge.store.tables import meta, metadata
 from fairlead.model.usage.ledger import LedgerBatch, LedgerClaim, StateKind
 from fairlead.model.usage.prices import Price
 from fairlead.ports import UsageLedger
 
 EXAMPLES = {"sqlite": 40, "postgresql": 20, "mariadb": 20}
-PATIENT_SECONDS = 120
-"""What is right does not depend on how busy the machine is: no statement is too slow here."""
-
-
-def emptied(address: StoreAddress) -> None:
-    engine = engines.make_engine(address, PATIENT_SECONDS)
-    with engines.writing(engine) as connection:
-        for table in metadata.sorted_tables:
-            if table is not meta:
-                connection.execute(delete(table))
-    engine.dispose()
 
 
 async def lived(ledger: UsageLedger, life: list[Any]) -> list[LedgerClaim]:

@@ -11,7 +11,6 @@ kill is counted anew for nodes (docs/spec/usage.md#hours).
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -20,14 +19,13 @@ from typing import Any, Final
 from msgspec.structs import replace
 from sqlalchemy import Engine, event
 from tests.stores.killed import WRITES, end, started
-from tests.stores.test_ledger import emptied
+from tests.stores.stored_ledger import StoredLedger, emptied
 from tests.turns import in_turn
+from tests.usage.manifest_rows import JOB, JOBS, row
 from tests.usage.recording import NODES, PODS, T0, Recording, a_node, a_pod, finished
-from tests.usage.test_job_manifests import JOB, JOBS, row
 
 from fairlead.edge.store.address import StoreAddress
 from fairlead.edge.store.migrate import migrate
-from fairlead.edge.store.sql_store import SqlStore
 from fairlead.model.usage.actions import UsageAction
 from fairlead.model.usage.ledger import DAY, HOUR, OPEN, ClosedBy, StateKind
 from fairlead.model.usage.sums import UsageSum
@@ -51,27 +49,6 @@ GONE: Final = {6: {"pod-b"}, 8: {"node-n", "uid-1"}}
 """By the number of the step: what goes in it."""
 POINTS: Final = 8
 """Of the places at which the recorder can be killed, each run takes every eighth one."""
-
-
-class StoredLedger:
-    """The ledger of a store, whose calls end before they return."""
-
-    def __init__(self, address: StoreAddress) -> None:
-        self._runner = asyncio.Runner()
-        self._store = SqlStore(address, 120)
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        async def call(*words: Any) -> Any:
-            return self._runner.run(getattr(self._store.ledger, name)(*words))
-
-        return call
-
-    def ask(self, name: str, *words: Any) -> Any:
-        return self._runner.run(getattr(self._store.ledger, name)(*words))
-
-    def close(self) -> None:
-        self._runner.run(self._store.close())
-        self._runner.close()
 
 
 class Life:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import pytest
-from tests.stores.test_recorder_killed import StoredLedger
+from tests.stores.stored_ledger import StoredLedger
 from tests.usage.recording import NODES, PODS, T0, Recording, a_node, a_pod, at_once
 
 from fairlead.console.boards.usage.past import find_moment

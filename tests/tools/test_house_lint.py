@@ -74,8 +74,16 @@ FAULTS = {
         {TEST: "class A(Base):\n    def f(self):\n        return self._x"},
         "touches `_x`",
     ),
+    "a helper of a test module": (
+        {TEST: "from tests.sim.test_b import one\n"},
+        "imports the test module `test_b`",
+    ),
+    "a helper of a test module nearby": ({TEST: "import a\nfrom .test_b import one\n"}, "`test_b`"),
+    "a test module as a whole": ({TEST: "from tests.sim import a, test_b\n"}, "`test_b`"),
+    "a test module by its path": ({TEST: "import tests.sim.test_b\n"}, "`test_b`"),
 }
 RIGHT = {
+    "a helper": {TEST: "from tests.sim.latest_rows import test, contest_a\n"},
     "a statement": {MODULE: '"""Why a job waits."""'},
     "a word that asks": {MODULE: '"""The query `?sort=-gpus` of a list.\n\nIs it checked? Yes."""'},
     "a private class twice": {
@@ -128,4 +136,4 @@ def test_each_rule_has_files_to_read() -> None:
     """In an empty folder every rule would pass."""
     assert len(list((REPOSITORY / "src").rglob("*.py"))) > 700
     assert len(list((REPOSITORY / "tests").rglob("*.py"))) > 300
-    assert len({rule.check for rule in RULES}) == len(RULES) == 7
+    assert len({rule.check for rule in RULES}) == len(RULES) == 8

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, Final
+from typing import Any
 
 from msgspec.structs import replace
+from tests.usage.manifest_rows import JOB, JOBS, row
 from tests.usage.recording import T0, Recording
 
-from fairlead.model.jobs.job import Job
 from fairlead.model.usage.actions import UsageAction, WriteLedger
-from fairlead.wire.usage.manifests import FollowedJob, followed_job, parse_kept_manifest
-
-JOBS: Final = "mpijobs"
-JOB: Final = Job("mpijob", "MPIJob", "kubeflow.org/v2beta1", "ml", "bert", "uid-1", created_at=T0)
-
-
-def row(job: Job = JOB, **spec: Any) -> FollowedJob:
-    return followed_job(job, json.dumps({"spec": spec, "status": {"at": job.word}}).encode())
+from fairlead.wire.usage.manifests import FollowedJob, parse_kept_manifest
 
 
 def begun() -> tuple[Recording, list[str]]:

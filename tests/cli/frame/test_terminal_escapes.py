@@ -24,7 +24,7 @@ from tests.cli.cron.crons import NIGHTLY
 from tests.cli.job_objects import job, job_pod, moment
 from tests.cli.jobs.scripted_jobs import discovery, listed
 from tests.cli.serving_objects import claim, deployment, service, serving_pod
-from tests.edge.scripted import Reply, ScriptedServer, Seen, Stream, status
+from tests.edge.scripted import ReceivedRequest, Reply, ScriptedServer, Stream, status
 
 from fairlead.cli.frame.verbs import VERBS
 from fairlead.model.quota.tree import QuotaNode, QuotaTree
@@ -130,7 +130,7 @@ class HostileServer(ScriptedServer):
             plural: [spoilt(each) for each in found] for plural, found in deepcopy(OBJECTS).items()
         }
 
-    def _next_step(self, seen: Seen) -> Reply | Stream:
+    def _next_step(self, seen: ReceivedRequest) -> Reply | Stream:
         *_, before, last = ("", *seen.path.split("/"))
         if seen.path == "/apis":
             return discovery("mpijobs", verbs=("list", "create"))

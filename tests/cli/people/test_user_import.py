@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.cli.people.test_people_verbs import GROUPS, USERS, Cluster, cluster
+from tests.cli.people.people_cluster import GROUPS, USERS, Cluster
 
 Object = dict[str, Any]
-__all__ = ["cluster"]
 API = "data.kubeai.alibabacloud.com/v1"
 BOB: Object = {
     "apiVersion": API,

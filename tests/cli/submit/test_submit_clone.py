@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.apps.submit_forms import FORMS
 from tests.examples import examples
 from tests.properties.flag_sets import flag_sets
-from tests.properties.test_submit_page import FILES, FORMS, body_of
+from tests.properties.submit_bodies import FILES, body_of
 
 from fairlead.console.http.writing.job_forms import WrittenJob
 from fairlead.console.pages.writing.jobs import JobClone, JobSubmission

@@ -10,8 +10,8 @@ from typing import Any
 
 import jwt
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from tests.edge.oidc.keys import CURVE, OTHER, RSA, public
 
 from fairlead.edge.oidc.id_token import (
     LEEWAY_SECONDS,
@@ -24,13 +24,6 @@ from fairlead.model.people.external import ExternalIdentity
 from fairlead.model.refusal import Refusal
 
 ISSUER, CLIENT, NONCE = "https://sso.example", "console", "n-0S6"
-RSA, OTHER = (rsa.generate_private_key(65537, 2048) for _ in range(2))
-CURVE = ec.generate_private_key(ec.SECP256R1())
-
-
-def public(key: Any, kid: str, **more: str) -> dict[str, Any]:
-    kind = jwt.algorithms.ECAlgorithm if key is CURVE else jwt.algorithms.RSAAlgorithm
-    return {**json.loads(kind.to_jwk(key.public_key())), "kid": kid, **more}
 
 
 KEYS = {"k": public(RSA, "k"), "e": public(CURVE, "e"), "bound": public(RSA, "bound", alg="RS256")}

@@ -14,6 +14,7 @@ import jwt
 import pytest
 from aiohttp import web
 from msgspec import structs
+from tests.edge.oidc.keys import OTHER, RSA, public
 
 from fairlead.apps.server import bind_socket
 from fairlead.edge.oidc.provider import (
@@ -26,8 +27,6 @@ from fairlead.edge.oidc.provider import (
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.people.external import ExternalIdentity, OidcRequest
 from fairlead.model.refusal import Refusal
-
-from .test_id_token import OTHER, RSA, public
 
 ASKED = OidcRequest("state", "nonce", "verifier", "http://localhost/back")
 

@@ -22,6 +22,7 @@ from tests.sim.operators.fluid_world import (
     reported,
     runtime,
 )
+from tests.sim.operators.scaled import scale
 from tests.sim.small_world import NAMESPACE, condition, get, live, phase, pods, small_world
 from tests.sim.world.saved_worlds import woken
 
@@ -47,11 +48,6 @@ from fairlead_sim.world.controllers import CONTROLLERS
 from fairlead_sim.world.world import World
 
 Object = dict[str, Any]
-
-
-def scale(world: World, deployment: str, replicas: int) -> None:
-    spec = {"spec": {"replicas": replicas}}
-    world.cluster.merge_patch(DEPLOYMENTS, FLUID_NAMESPACE, deployment, spec)
 
 
 def test_the_stand_in_becomes_ready_and_waits_for_a_runtime() -> None:

@@ -5,7 +5,7 @@ the controllers are away.
 from __future__ import annotations
 
 from tests.sim.operators.fluid_world import NAME, accelerated, dataset, reader, reported, runtime
-from tests.sim.operators.test_fluid import scale
+from tests.sim.operators.scaled import scale
 from tests.sim.small_world import NAMESPACE, live, pods
 
 from fairlead.wire.data.fluid import CONTROLLER, FLUID_NAMESPACE

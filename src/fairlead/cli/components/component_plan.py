@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from fairlead.cli.components.installation_part import plan_part
-from fairlead.cli.components.several import Together, add_ids, add_sources, args_of
+from fairlead.cli.components.several import ChosenComponents, add_ids, add_sources, args_of
 from fairlead.cli.components.wanted import (
     asked_component,
     change_lines,
@@ -86,7 +86,7 @@ def _plan_several(args: argparse.Namespace, context: Context) -> int:
 
     if args.remove:
         raise UserError("several components cannot be removed together", "name one component")
-    every = Together(args, context)
+    every = ChosenComponents(args, context)
     findings, found = every.checked(rows_of(context))
     plans = {each.wanted.component.id: planned_changes(each, new_id()) for each in found}
     status = 1 if any(map(failing, findings.values())) else 0

@@ -70,7 +70,7 @@ def part_checks(
     """
     from fairlead.model.installed.component_facts import WantedComponent
     from fairlead.model.operations.operation import OperationKind
-    from fairlead.rules.components.together import with_deployed
+    from fairlead.rules.components.several import with_deployed
 
     found: dict[str, Sequence[Finding]] = {}
     for each in components:

@@ -100,13 +100,13 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
     )
 
 
-class Together:
+class ChosenComponents:
     """Several components that are to be deployed, in their order. Raises UserError for an unknown
     one, and for a flag that belongs to none of them.
     """
 
     def __init__(self, args: argparse.Namespace, context: Context) -> None:
-        from fairlead.rules.components.together import in_order_of_needs
+        from fairlead.rules.components.several import in_order_of_needs
 
         self._args, self._context = args, context
         self.components = in_order_of_needs([asked_component(id) for id in args.id])
@@ -146,7 +146,7 @@ def deploy_several(args: argparse.Namespace, context: Context) -> int:
     """Raises UserError with all failing checks, or if an operation fails."""
     from fairlead.model.installed.finding import State
 
-    every = Together(args, context)
+    every = ChosenComponents(args, context)
     has_gone_on = _goes_on(every.others, context)
     rows = rows_of(context, with_running=False)
     if has_gone_on:

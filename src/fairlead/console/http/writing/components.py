@@ -61,8 +61,8 @@ from fairlead.rules.components.component_plan import ComponentPlan, ObjectChange
 from fairlead.rules.components.part_plan import part_plan
 from fairlead.rules.components.preflight import SHARING, part_preflight
 from fairlead.rules.components.secrets import plain_secrets
+from fairlead.rules.components.several import in_order_of_needs, with_deployed
 from fairlead.rules.components.state import SUBJECT, component_rows, with_operations
-from fairlead.rules.components.together import in_order_of_needs, with_deployed
 from fairlead.rules.components.values import named_value_faults
 from fairlead.rules.operations.progress import PLAN_SECONDS, planned
 from fairlead.wire.components.inventory import render_component_inventory

@@ -31,7 +31,7 @@ from fairlead.model.operations.operation import (
 from fairlead.rules.components.component_plan import native_objects
 from fairlead.rules.components.preflight import preflight
 from fairlead.rules.components.secrets import plain_secrets
-from fairlead.rules.components.together import (
+from fairlead.rules.components.several import (
     after,
     facts_after,
     shared_objects,

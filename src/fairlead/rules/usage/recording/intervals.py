@@ -106,8 +106,8 @@ class NodeBook(Struct):
         return max(0, self.price_class.gpu - self.gpu - self.broken)
 
 
-class Seen(Struct, frozen=True):
-    """A bound pod as the cluster shows it now."""
+class ChargedPod(Struct, frozen=True):
+    """A bound pod as the cluster shows it now, and who is charged for it."""
 
     pod: Pod
     by: UsedBy
@@ -205,9 +205,9 @@ class Intervals:
 
     # --- pods -------------------------------------------------------------------------------------
 
-    def start(self, uid: str, seen: Seen, now: int) -> None:
+    def start(self, uid: str, charged: ChargedPod, now: int) -> None:
         """A pod that is bound, or has finished, and has no record."""
-        pod, book = seen.pod, self._book(seen.pod.node)
+        pod, book = charged.pod, self._book(charged.pod.node)
         bound = min(milliseconds(pod.held_since), now)
         held = held_by(pod, book.gpus)
         end = finished_at(pod, now) if pod.is_finished else OPEN
@@ -215,12 +215,12 @@ class Intervals:
         row = PodInterval(
             uid,
             start,
-            seen.by,
+            charged.by,
             pod.name,
             pod.node,
             book.price_class,
             held.amount,
-            seen.job,
+            charged.job,
             held.cards,
         )
         opened = self.pods[uid] = OpenPod(row, start)
@@ -230,17 +230,17 @@ class Intervals:
         if end != OPEN:
             self._end(uid, opened, end, ClosedBy.FINISHED)
 
-    def change(self, uid: str, seen: Seen, now: int, doubt: int | None) -> None:
+    def change(self, uid: str, charged: ChargedPod, now: int, doubt: int | None) -> None:
         """A pod with a record, as it is now. A change ends the record and begins another."""
         opened = self.pods[uid]
-        row, book = opened.row, self._book(seen.pod.node)
-        held = held_by(seen.pod, book.gpus) if book.node is not None else None
+        row, book = opened.row, self._book(charged.pod.node)
+        held = held_by(charged.pod, book.gpus) if book.node is not None else None
         new = replace(
             row,
-            by=seen.by,
-            node=seen.pod.node,
+            by=charged.by,
+            node=charged.pod.node,
             amount=row.amount if held is None else held.amount,
-            job=seen.job if seen.job.uid or seen.job.name else row.job,
+            job=charged.job if charged.job.uid or charged.job.name else row.job,
             cards=held.cards if held is not None and held.cards else row.cards,
         )
         if (new.by, new.node, new.amount) == (row.by, row.node, row.amount):

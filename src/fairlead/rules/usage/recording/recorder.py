@@ -50,8 +50,8 @@ from fairlead.model.usage.ledger import (
 from fairlead.rules.usage.past import kept_cards
 from fairlead.rules.usage.recording.hours import HourBook
 from fairlead.rules.usage.recording.intervals import (
+    ChargedPod,
     Intervals,
-    Seen,
     finished_at,
     first_starts,
     milliseconds,
@@ -424,7 +424,7 @@ class UsageRecorder:
     ) -> Iterator[None]:
         """Ends come before beginnings, so that a node's pods are never more than it has."""
         pods = self.intervals.pods
-        begun: list[tuple[int, str, Seen]] = []
+        begun: list[tuple[int, str, ChargedPod]] = []
         for count, (uid, row) in enumerate(dirty.items()):
             if count % _PAUSE_AFTER == _PAUSE_AFTER - 1:
                 yield None
@@ -433,23 +433,23 @@ class UsageRecorder:
             if row is None:
                 self._forget_pod(uid, at, doubt)
                 continue
-            seen = self._see(uid, row)
+            charged = self._see(uid, row)
             if uid not in pods:
                 if self._begins(uid, row, at, doubt):
-                    begun.append((milliseconds(row.held_since), uid, seen))
+                    begun.append((milliseconds(row.held_since), uid, charged))
             elif row.is_finished:
                 self.intervals.finish(uid, row, at)
                 self._recorded.add(uid)
             else:
-                self.intervals.change(uid, seen, at, doubt)
+                self.intervals.change(uid, charged, at, doubt)
         for uid in again - dirty.keys():
             if uid in pods and uid in self._rows:
                 self.intervals.change(uid, self._see(uid, self._rows[uid]), at, doubt)
-        for count, (_, uid, seen) in enumerate(sorted(begun, key=lambda each: each[:2])):
+        for count, (_, uid, charged) in enumerate(sorted(begun, key=lambda each: each[:2])):
             if count % _PAUSE_AFTER == _PAUSE_AFTER - 1:
                 yield None
-            self.intervals.start(uid, seen, at)
-            if seen.pod.is_finished:
+            self.intervals.start(uid, charged, at)
+            if charged.pod.is_finished:
                 self._recorded.add(uid)
         if self._is_first and doubt is not None and begun and not self._fold_from:
             self._fold_from = max(min(each[0] for each in begun), at - RECORDS_KEPT)
@@ -472,7 +472,7 @@ class UsageRecorder:
         if node:
             self.intervals.count_node(node, at)
 
-    def _see(self, uid: str, pod: Pod) -> Seen:
+    def _see(self, uid: str, pod: Pod) -> ChargedPod:
         """Keep what is needed of a pod, and find who is charged for it."""
         self._rows[uid] = without_report(pod)
         if is_waiting(pod):
@@ -485,7 +485,7 @@ class UsageRecorder:
             self._pods_of.setdefault(job.uid, set()).add(uid)
             self._jobs_to_record.add(job.uid)
         (jobless.discard if job.uid else jobless.add)(uid)
-        return Seen(pod, self.owners.used_by(pod), job)
+        return ChargedPod(pod, self.owners.used_by(pod), job)
 
     def _forget_pod(self, uid: str, at: int, doubt: int | None) -> None:
         if uid in self.intervals.pods:

@@ -16,7 +16,7 @@ from fairlead.model.operations.component import ComponentState
 from fairlead.model.operations.operation import AfterStep, OperationKind
 from fairlead.rules.components.catalogue import CATALOGUE, COMPONENTS
 from fairlead.rules.components.preflight import preflight
-from fairlead.rules.components.together import (
+from fairlead.rules.components.several import (
     MOST,
     after,
     facts_after,

@@ -1,0 +1,44 @@
+"""Pages after the sign-in: their keys and their accessibility."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import expect
+from tests.browser.chromium import Window
+
+AXE = Path(__file__).resolve().parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+def focus_of(tab: Window) -> str:
+    """What has the focus: its test id, its label, or its text."""
+    found = tab.page.evaluate(
+        """() => { const at = document.activeElement; return at.dataset.testid
+        || at.labels?.[0]?.textContent || at.ariaLabel || at.innerText; }"""
+    )
+    return str(found)
+
+
+def tab_to(tab: Window, wanted: str, key: str = "Tab") -> None:
+    """Press Tab until `wanted` has the focus, as a user without a mouse does."""
+    for _ in range(60):
+        if focus_of(tab) == wanted:
+            return
+        tab.page.keyboard.press(key)
+    raise AssertionError(f"`{wanted}` is not reached with {key}; the focus is on {focus_of(tab)}")
+
+
+def signed_in(tab: Window, address: str, token: str, path: str, page_id: str) -> None:
+    tab.page.goto(f"{address}{path}")
+    tab.page.locator("input[type=password]").first.fill(token)
+    tab.page.keyboard.press("Enter")
+    expect(tab.at(f"page-{page_id}")).to_be_visible()
+
+
+def check_axe(tab: Window) -> None:
+    tab.page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = tab.page.evaluate(
+        """async () => (await axe.run(document, { resultTypes: ['violations'] })).violations
+        .map(each => `${each.id}: ${each.nodes.map(node => node.html).join(' ')}`)"""
+    )
+    assert found == []
