@@ -494,7 +494,7 @@ MUTATIONS = (
     Mutation(
         "installation: a command leaves operations that it replaces",
         "src/fairlead/run/commands/installation_lease.py",
-        "if each.state is OperationState.RUNNING and lock_of(each.subject) == INSTALLATION",
+        "if lock_of(each.subject) == INSTALLATION",
         "if False",
         "tests/contracts/test_installation_lease.py",
         "simulated",
@@ -517,10 +517,26 @@ MUTATIONS = (
     Mutation(
         "operations: one that a command replaced begins again",
         "src/fairlead/rules/operations/progress.py",
-        "is not OperationState.CANCELLED or not operation.message",
-        "is not None",
+        "    if operation.replaced_by:",
+        "    if False:",
         "tests/apps/test_console_datasets.py",
         "replaced",
+    ),
+    Mutation(
+        "operations: one begins again though another has changed its objects since",
+        "src/fairlead/rules/operations/progress.py",
+        "each.updated_at <= operation.updated_at",
+        "True",
+        "tests/rules/test_operation_progress.py",
+        "changed_since",
+    ),
+    Mutation(
+        "operations: one that failed before a command begins again after it",
+        "src/fairlead/run/commands/installation_lease.py",
+        "(OperationState.RUNNING, OperationState.FAILED, OperationState.CANCELLED)",
+        "(OperationState.RUNNING,)",
+        "tests/contracts/test_installation_lease.py",
+        "failed and simulated",
     ),
     Mutation(
         "operations: a dead process counts as one that lives",

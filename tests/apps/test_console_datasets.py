@@ -420,12 +420,13 @@ async def test_an_operation_is_cancelled_and_carried_out_again(tmp_path: Any) ->
 async def test_an_operation_that_a_command_replaced_is_not_carried_out_again(tmp_path: Any) -> None:
     """Its plan is older than what the command has written."""
     message = "`fairlead upgrade` went on in its place"
-    replaced = superseded(waiting("op1", state=OperationState.RUNNING), EPOCH, message)
+    running = waiting("op1", state=OperationState.RUNNING)
+    replaced = superseded(running, EPOCH, "fairlead upgrade")
     async with sent(tmp_path, records=MemoryRecords(replaced)) as send:
         _, shown = await send("anna", "GET", "/operations/op1")
         assert (shown["canRetry"], shown["row"]["message"]) == (False, message)
         status, fault = await send("anna", "POST", "/operations/op1/retry", {})
-        assert (status, fault["error"]) == (409, f"operation `op1` was cancelled: {message}")
+        assert (status, fault["error"]) == (409, f"operation `op1` cannot begin again: {message}")
         assert fault["hint"] == "its plan is older than what is there now; make a new one"
         assert send.records.by_id["op1"].state is OperationState.CANCELLED
 

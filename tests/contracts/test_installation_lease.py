@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from msgspec import structs
 from tests.contracts.api_client import ApiClient
 from tests.contracts.operation_bench import Bench, on_bench
 
@@ -29,7 +30,7 @@ from fairlead.model.operations.operation import (
     StepState,
 )
 from fairlead.ports import LeaseRecord
-from fairlead.rules.operations.progress import begun, planned
+from fairlead.rules.operations.progress import begun, ended, planned
 from fairlead.run.commands.installation_lease import InstallationLease
 
 pytestmark = pytest.mark.turns(2, 1)
@@ -156,9 +157,32 @@ def test_a_command_goes_on_where_a_console_was_killed(api: ApiClient) -> None:
         with pytest.raises(UserError) as refused:  # its plan would undo what the command wrote
             await line.console().resume(id)
         assert refused.value.what == (
-            f"operation `{id}` was cancelled: `fairlead upgrade` went on in its place"
+            f"operation `{id}` cannot begin again: `fairlead upgrade` went on in its place"
         )
         assert (await line.found(id)).state is OperationState.CANCELLED
+
+    on_line(api, work)
+
+
+def test_what_failed_before_a_command_does_not_begin_again_after_it(api: ApiClient) -> None:
+    async def work(line: Line) -> None:
+        def command() -> None:
+            with line.lease.hold() as check:
+                check()
+
+        id = await line.clicked()
+        failed = ended(await line.found(id), 1500.0)
+        await line.bench.records.save(structs.replace(failed, state=OperationState.FAILED))
+        await asyncio.to_thread(command)
+        assert line.lines == []
+        found = await line.found(id)
+        assert (found.state, found.updated_at) == (OperationState.FAILED, 1500.0)
+        with pytest.raises(UserError) as refused:
+            await line.console().resume(id)
+        assert refused.value.what == (
+            f"operation `{id}` cannot begin again: `fairlead upgrade` went on in its place"
+        )
+        assert await line.bench.cluster.get(line.bench.ref("applied")) is None
 
     on_line(api, work)
 

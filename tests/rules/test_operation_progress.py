@@ -9,9 +9,11 @@ from msgspec import structs
 
 from fairlead.model.actions import ObjectRef
 from fairlead.model.operations.operation import (
+    AfterStep,
     ApplyStep,
     CreateStep,
     GoneStep,
+    HelmStep,
     Operation,
     OperationKind,
     OperationState,
@@ -41,7 +43,12 @@ from fairlead.rules.operations.progress import (
 )
 
 DATA_SET = ObjectRef("data.fluid.io/v1alpha1", "Dataset", "a", "team")
-CREATE = OperationStep("Create it", CreateStep({"kind": "Dataset"}))
+MANIFEST = {
+    "apiVersion": DATA_SET.api_version,
+    "kind": "Dataset",
+    "metadata": {"name": "a", "namespace": "team"},
+}
+CREATE = OperationStep("Create it", CreateStep(MANIFEST))
 READY = OperationStep("It is Bound", ReadyStep((DATA_SET,)))
 GONE = OperationStep("It is gone", GoneStep((DATA_SET,)))
 UNDO = OperationStep("Remove it", RemoveStep((DATA_SET,)))
@@ -146,13 +153,68 @@ def test_a_cancelled_operation_is_not_cancelled_any_more_when_it_is_resumed() ->
 
 
 def test_an_operation_that_other_work_replaced_does_not_begin_again() -> None:
-    replaced = superseded(begun(plan(CREATE), "me", 200.0), 201.0, "`fairlead upgrade` went on")
+    replaced = superseded(begun(plan(CREATE), "me", 200.0), 201.0, "fairlead upgrade")
+    assert (replaced.state, replaced.updated_at) == (OperationState.CANCELLED, 201.0)
     refusal = refuse_again(replaced)
     assert refusal is not None
-    assert refusal.reason == "operation `abc` was cancelled: `fairlead upgrade` went on"
+    assert refusal.reason == (
+        "operation `abc` cannot begin again: `fairlead upgrade` went on in its place"
+    )
     by_a_person, _ = played(cancelled(begun(plan(CREATE, undo=(UNDO,)), "me", 200.0), 201.0))
     failed, _ = played(plan(CREATE), "refused")
     assert [refuse_again(each) for each in (by_a_person, failed)] == [None, None]
+    later = superseded(failed, 300.0, "fairlead upgrade")
+    assert (later.state, later.updated_at) == (OperationState.FAILED, failed.updated_at)
+    assert refuse_again(later) is not None
+
+
+HELM = HelmStep("upgrade", "fluid", "fluid-system", "oci://x/fluid")
+RELEASE = OperationStep("Upgrade Fluid", HELM)
+OTHER_RELEASE = OperationStep("Upgrade it elsewhere", structs.replace(HELM, namespace="other"))
+
+
+def other(*steps: OperationStep, at: float = 300.0, failures: tuple[str, ...] = ()) -> Operation:
+    """An operation `xyz` that ended at this time."""
+    done, _ = played(plan(*steps), *failures)
+    return structs.replace(done, id="xyz", updated_at=at)
+
+
+@pytest.mark.parametrize(
+    ("later", "changed"),
+    [
+        (other(UNDO), "Dataset team/a"),
+        (other(CREATE), "Dataset team/a"),
+        (other(CREATE, failures=("refused",)), "Dataset team/a"),
+        (other(OperationStep("", ApplyStep(MANIFEST))), "Dataset team/a"),
+        (other(RELEASE), "release fluid-system/fluid"),
+        (other(OTHER_RELEASE), ""),
+        (other(READY, GONE), ""),
+        (other(CREATE, at=203.0), ""),
+        (structs.replace(plan(CREATE), id="xyz", updated_at=300.0), ""),
+    ],
+)
+def test_an_operation_whose_objects_were_changed_since_does_not_begin_again(
+    later: Operation, changed: str
+) -> None:
+    failed, _ = played(plan(CREATE, RELEASE, READY), "", "", "still Pending")
+    refusal = refuse_again(failed, [failed, later])
+    assert (refusal is None) is not bool(changed)
+    if refusal is not None:
+        assert refusal.reason == (
+            f"operation `abc` cannot begin again: operation `xyz` has changed {changed} since"
+        )
+
+
+def test_those_that_an_operation_follows_may_have_changed_its_objects() -> None:
+    """Each of several components waits for the one before it; the last one carries out all."""
+    first = structs.replace(other(CREATE), id="one")
+    after_first = OperationStep("", AfterStep("one", "component/one"))
+    second = structs.replace(other(after_first, CREATE), id="two")
+    after_second = OperationStep("", AfterStep("two", "component/two"))
+    failed, _ = played(plan(after_second, CREATE), "operation `two` failed")
+    assert refuse_again(failed, [failed, second, first]) is None
+    alone, _ = played(plan(CREATE), "refused")
+    assert refuse_again(alone, [alone, second, first]) is not None
 
 
 def test_a_running_operation_stays_as_it_is_when_it_is_resumed() -> None:

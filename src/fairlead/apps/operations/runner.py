@@ -136,7 +136,7 @@ class OperationRunner:
         if operation.state is OperationState.PLANNED:
             raise UserError(f"operation `{id}` is a plan that has not begun")
         if operation.state.is_ended:
-            refusal = refuse_again(operation)
+            refusal = refuse_again(operation, await parts.records.list())
             if refusal is not None:
                 raise UserError(refusal.reason, refusal.hint)
             await parts.records.save(resumed(operation, parts.now()))

@@ -176,8 +176,8 @@ class Operation(Struct, frozen=True, kw_only=True):
     `steps` and `progress` have equal lengths. `undo`: steps that follow a failure, in order;
     `undo_progress` as `progress`. `seen`: versions of the objects that the plan was made from, by
     `ObjectRef.title`; "" = absent. `is_cancelled`: a person has asked to cancel; it ends before the
-    next step. `holder`: the process at work. `version`: of the record, for the next write; "" = not
-    recorded.
+    next step. `holder`: the process at work. `replaced_by`: the command that went on in its place,
+    so that it cannot begin again. `version`: of the record, for the next write; "" = not recorded.
     """
 
     id: str
@@ -195,6 +195,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     message: str = ""
     seen: Mapping[str, str] = {}
     holder: str = ""
+    replaced_by: str = ""
     version: str = ""
 
 

@@ -13,15 +13,19 @@ from typing import Final
 
 from msgspec import Struct, structs
 
+from fairlead.model.actions import object_ref
 from fairlead.model.operations.operation import (
     AfterStep,
     ApplyStep,
+    CreateStep,
     GoneStep,
+    HelmStep,
     Operation,
     OperationKind,
     OperationState,
     OperationStep,
     ReadyStep,
+    RemoveStep,
     StepProgress,
     StepState,
 )
@@ -37,6 +41,8 @@ MOST_AT_ONCE: Final = 8
 """Applies that run side by side."""
 WAITING_ONLY: Final = (ReadyStep, GoneStep, AfterStep)
 """Steps that write nothing on objects: another process may wait as well."""
+_TOUCHED: Final = (StepState.RUNNING, StepState.DONE, StepState.FAILED)
+"""States of a step that may have written."""
 _OVER: Final = (StepState.DONE, StepState.FAILED, StepState.SKIPPED)
 
 
@@ -241,31 +247,61 @@ def cancelled(operation: Operation, now: float) -> Operation:
     return structs.replace(operation, is_cancelled=True, state=state, updated_at=now)
 
 
-def superseded(operation: Operation, now: float, message: str) -> Operation:
-    """Ended, without its `undo` steps: other work goes on in its place; `message` names it. No
-    other cancelled operation has a message (`refuse_again`).
+def superseded(operation: Operation, now: float, by: str) -> Operation:
+    """It cannot begin again, because the command `by` goes on in its place. One that has not ended
+    ends, without its `undo` steps.
     """
+    if operation.state.is_ended:
+        return structs.replace(operation, replaced_by=by)
     return structs.replace(
         operation,
         state=OperationState.CANCELLED,
         is_cancelled=True,
-        message=message,
+        message=f"`{by}` went on in its place",
+        replaced_by=by,
         holder="",
         updated_at=now,
         progress=tuple(map(_ended_early, operation.progress)),
     )
 
 
-def refuse_again(operation: Operation) -> Refusal | None:
-    """Why an ended operation may not begin again: other work went on in its place, and its plan is
-    older than what that has written.
+def refuse_again(operation: Operation, others: Iterable[Operation] = ()) -> Refusal | None:
+    """Why an ended operation may not begin again: its plan is older than what other work has
+    written since to the same objects. `others`: all operations; itself and those that it follows
+    do not count.
     """
-    if operation.state is not OperationState.CANCELLED or not operation.message:
-        return None
-    return Refusal(
-        f"operation `{operation.id}` was cancelled: {operation.message}",
-        "its plan is older than what is there now; make a new one",
-    )
+    cannot = f"operation `{operation.id}` cannot begin again:"
+    hint = "its plan is older than what is there now; make a new one"
+    if operation.replaced_by:
+        return Refusal(f"{cannot} `{operation.replaced_by}` went on in its place", hint)
+    by_id = {each.id: each for each in others}
+    known, before = {operation.id}, predecessor_of(operation)
+    while before and before not in known:
+        known.add(before)
+        before = predecessor_of(by_id[before]) if before in by_id else ""
+    mine = {title for step in operation.steps for title in _written_by(step)}
+    for each in by_id.values():
+        if each.id in known or each.updated_at <= operation.updated_at:
+            continue
+        rows = zip((*each.steps, *each.undo), (*each.progress, *each.undo_progress), strict=True)
+        touched = (step for step, progress in rows if progress.state in _TOUCHED)
+        both = sorted(title for step in touched for title in _written_by(step) if title in mine)
+        if both:
+            return Refusal(f"{cannot} operation `{each.id}` has changed {both[0]} since", hint)
+    return None
+
+
+def _written_by(step: OperationStep) -> list[str]:
+    """Titles of the objects and releases that the step writes."""
+    match step.work:
+        case CreateStep(manifest=manifest) | ApplyStep(manifest=manifest):
+            return [object_ref(manifest).title]
+        case RemoveStep(targets=targets):
+            return [each.title for each in targets]
+        case HelmStep(release=release, namespace=space):
+            return [f"release {space}/{release}"]
+        case _:
+            return []
 
 
 def resumed(operation: Operation, now: float) -> Operation:

@@ -36,6 +36,8 @@ from fairlead.rules.operations.progress import superseded
 from fairlead.run.invocation import process_identity
 from fairlead.wire.operations.record import lease_name
 
+_BEGIN_AGAIN: Final = (OperationState.RUNNING, OperationState.FAILED, OperationState.CANCELLED)
+"""States in which an operation may begin to write again."""
 _SAME_COMMAND: Final = "run the same command again"
 Say = Callable[[str], object]
 
@@ -173,18 +175,19 @@ class _Holding:
         await self.end_others()
 
     async def end_others(self) -> None:
-        """Operations that a dead process left, or that wait for the Lease: what they would write is
-        not what is installed now.
+        """Operations that a dead process left, that wait for the Lease, or that did not succeed:
+        what they would write is not what is installed now.
         """
 
         def ended(found: Operation) -> Operation:
-            if found.state.is_ended:
-                return found
-            return superseded(found, self._now(), f"`{self._by}` went on in its place")
+            is_over = found.state is OperationState.SUCCEEDED or found.replaced_by
+            return found if is_over else superseded(found, self._now(), self._by)
 
-        for each in await self._running():
-            await write_change(self._records, each, ended)
-            self._say(f"operation `{each.id}` is ended: this command goes on in its place")
+        for each in await self._of_installation():
+            if each.state in _BEGIN_AGAIN and not each.replaced_by:
+                await write_change(self._records, each, ended)
+                if each.state is OperationState.RUNNING:
+                    self._say(f"operation `{each.id}` is ended: this command goes on in its place")
 
     async def give_back(self) -> None:
         if self._renewing is not None:
@@ -192,23 +195,19 @@ class _Holding:
             await asyncio.gather(self._renewing, return_exceptions=True)
         await self._leader.release()
 
-    async def _running(self) -> list[Operation]:
+    async def _of_installation(self) -> list[Operation]:
         try:
             found = await self._records.list()
         except (Forbidden, NotFound):
             return []
-        return [
-            each
-            for each in found
-            if each.state is OperationState.RUNNING and lock_of(each.subject) == INSTALLATION
-        ]
+        return [each for each in found if lock_of(each.subject) == INSTALLATION]
 
     async def _refusal(self) -> UserError:
         leader = self._leader
         if leader.holder in ("", leader.identity):
             return UserError(f"the Lease of the installation: {leader.trouble}", _SAME_COMMAND)
-        for each in await self._running():
-            if each.holder == leader.holder:
+        for each in await self._of_installation():
+            if each.state is OperationState.RUNNING and each.holder == leader.holder:
                 hint = f"`fairlead operation follow {each.id}` shows it, `fairlead operation cancel"
                 return UserError(
                     f"operation `{each.id}` is at work on the installation: {each.holder}",

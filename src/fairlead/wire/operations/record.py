@@ -46,6 +46,7 @@ class _WireState(Struct, frozen=True, rename="camel", kw_only=True):
     is_cancelled: bool = False
     message: str = ""
     holder: str = ""
+    replaced_by: str = ""
     steps: tuple[StepProgress, ...] = ()
     undo: tuple[StepProgress, ...] = ()
 
@@ -104,6 +105,7 @@ def render_state(operation: Operation) -> str:
         is_cancelled=operation.is_cancelled,
         message=operation.message,
         holder=operation.holder,
+        replaced_by=operation.replaced_by,
         steps=operation.progress,
         undo=operation.undo_progress,
     )
@@ -148,6 +150,7 @@ def parse_record(record: WireRecord) -> Operation:
         message=state.message,
         seen=plan.seen,
         holder=state.holder,
+        replaced_by=state.replaced_by,
         version=record.metadata.resource_version or "",
     )
 

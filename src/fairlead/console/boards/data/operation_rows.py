@@ -101,8 +101,11 @@ def operations_at_work(operations: Iterable[Operation]) -> dict[str, str]:
 
 
 def operation_detail(
-    operation: Operation, envelope: tuple[str, bool, str, list[Warning]]
+    operation: Operation,
+    others: Iterable[Operation],
+    envelope: tuple[str, bool, str, list[Warning]],
 ) -> OperationDetail:
+    """`others`: all operations, which decide whether it may begin again."""
     return OperationDetail(
         *envelope,
         row=operation_row(operation),
@@ -110,7 +113,7 @@ def operation_detail(
         undo=_steps(operation.undo, operation.undo_progress),
         is_cancelled=operation.is_cancelled,
         can_cancel=can_cancel(operation),
-        can_retry=can_retry(operation),
+        can_retry=can_retry(operation, others),
     )
 
 
@@ -174,9 +177,10 @@ def can_cancel(operation: Operation) -> bool:
     return not operation.state.is_ended and not operation.is_cancelled
 
 
-def can_retry(operation: Operation) -> bool:
+def can_retry(operation: Operation, others: Iterable[Operation]) -> bool:
+    """`others`: all operations."""
     is_retried = operation.state in (OperationState.FAILED, OperationState.CANCELLED)
-    return is_retried and refuse_again(operation) is None
+    return is_retried and refuse_again(operation, others) is None
 
 
 def _steps(steps: Sequence[OperationStep], progress: Sequence[StepProgress]) -> list[StepRow]:

@@ -51,9 +51,11 @@ async def operations(console: Console, request: Request, endpoint: Endpoint) -> 
 async def operation(console: Console, request: Request, endpoint: Endpoint) -> Response:
     """From its record, else from the history."""
     id = request.path_params["id"]
-    found = await operation_desk(console).find(id, _name(request))
+    desk = operation_desk(console)
+    found = await desk.find(id, _name(request))
     if found is not None:
-        return json_answer(request, operation_detail(found, _envelope(console)))
+        detail = operation_detail(found, await desk.list(), _envelope(console))
+        return json_answer(request, detail)
     history = _history(console)
     kept = await history.kept_operation(id) if history is not None and is_id(id) else None
     if kept is None:

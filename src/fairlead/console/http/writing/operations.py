@@ -94,16 +94,17 @@ async def plan_cancel(desk: OperationDesk, request: Request) -> PlannedWrite:
 async def plan_retry(desk: OperationDesk, request: Request) -> PlannedWrite:
     """Carries an operation out again that failed or was cancelled."""
     found = await desk.one(request.path_params["id"], _name(request))
+    others = await desk.records.list()
 
     def again(now: Operation) -> Operation:
-        if not can_retry(now):
+        if not can_retry(now, others):
             raise _moved(now)
         return resumed(now, desk.now())
 
     reason, hint = "", "wait for its end"
-    if (replaced := refuse_again(found)) is not None:
+    if (replaced := refuse_again(found, others)) is not None:
         reason, hint = replaced.reason, replaced.hint
-    elif not can_retry(found):
+    elif not can_retry(found, others):
         reason, hint = f"operation `{found.id}` is {found.state}", "only what failed can be retried"
     elif (other := await desk.at_work_on(found.subject)) is not None:
         reason = f"operation `{other.id}` is at work on `{found.subject}`"
