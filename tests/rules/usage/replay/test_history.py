@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from fairlead.model.keys import LABEL_MANAGED, QUOTA_CONDITION, QUOTA_GATE
 from fairlead.model.node import Condition
 from fairlead.model.pod import Container, Owner, Pod, PodPhase
+from fairlead.model.quota.rows import Workload
 from fairlead.model.usage.ledger import OPEN, StateKind
 from fairlead.rules.usage.replay.history import PastPod, PastRow, ReplayReader
 
@@ -103,6 +105,37 @@ def test_another_request_is_another_place() -> None:
     other = waiting("q", 101, gpus=2)
     found = read(evicted("p", 10, 40, 100), life((101, other)))
     assert list(found) == ["p", "q"]
+
+
+def finished_job(kind: str, at: float) -> list[PastRow]:
+    job = Workload(kind, "example.com/v1", "a", "owner", "owner", pods=3)
+    done, ended = replace(job, is_finished=True), round(at * 1000)
+    return [
+        PastRow(StateKind.WORKLOAD, "owner", 0, ended, job),
+        PastRow(StateKind.WORKLOAD, "owner", ended, OPEN, done),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["MPIJob", "Job"])
+def test_the_workers_of_a_job_end_with_its_launcher_and_the_pods_of_a_job_by_themselves(
+    kind: str,
+) -> None:
+    """`w-1` was admitted 200 seconds after the others."""
+    found = read(
+        ran("launcher", 0, 10, 300, kind),
+        evicted("w-0", 0, 10, 300.5, kind),
+        evicted("w-1", 0, 210, 300.5, kind),
+        evicted("early", 0, 10, 100, kind),
+        finished_job(kind, 300),
+    )
+    lag = 0.5 if kind == "MPIJob" else None
+    assert {name: each.after_job for name, each in found.items()} == {
+        "launcher": None,
+        "w-0": lag,
+        "w-1": lag,
+        "early": None,
+    }
+    assert found["w-1"].run_seconds == 90.5
 
 
 def test_a_retry_comes_after_the_pod_that_finished() -> None:

@@ -21,7 +21,7 @@ from tests.rules.usage.replay.pasts import (
 from fairlead.model.keys import PREEMPT_POLICY
 from fairlead.model.quota.rows import Workload
 from fairlead.model.usage.ledger import GPU
-from fairlead.rules.usage.replay.history import ReplayInput, TreeSpan
+from fairlead.rules.usage.replay.history import PastPod, ReplayInput, TreeSpan
 from fairlead.rules.usage.replay.simulation import PodStage, Replay
 
 ONE = quota("root[4]{a[2/4] b[2/4]}")
@@ -96,6 +96,32 @@ def test_a_launcher_comes_as_long_after_its_workers_as_it_did() -> None:
     places = played(history(pods, ONE, nodes(8), workloads={"job": job}))
     assert began(places["w0"]) == began(places["w1"]) == 3.0
     assert began(places["launcher"]) == 3.5
+
+
+def ending_together(begin: float) -> list[PastPod]:
+    """A launcher that ran for four hours from `begin` on, and two workers that end with it; the
+    second one was admitted two hours later.
+    """
+    job = {"owner": "job", "gang": "mpijob/job", "gang_size": 1}
+    launcher = past("a", "launcher", begin, 4, 0, **job)
+    workers = [past("a", f"w{at}", begin, 4 - 2 * at, 2, **job) for at in range(2)]
+    return [
+        replace(launcher, ends_job=True),
+        *(replace(each, ends_job=True, after_job=36.0) for each in workers),
+    ]
+
+
+def test_a_worker_that_is_admitted_earlier_than_in_the_past_runs_until_its_job_ends() -> None:
+    places = played(history(ending_together(1), ONE, nodes(8)))
+    lengths = {name: each.held / GPU / HOUR / 1000 for name, each in places.items()}
+    assert lengths == {"launcher": 0.0, "w0": 2 * 4.01, "w1": 2 * 4.01}
+
+
+def test_a_worker_that_still_waits_when_its_job_ends_runs_for_its_own_time() -> None:
+    pods = [past("a", "x", 0, 6, 2), *ending_together(1)]
+    places = played(history(pods, quota("root[4]{a[4/4]}"), nodes(4)))
+    assert began(places["w1"]) == pytest.approx(5.01)
+    assert places["w1"].held == 2 * GPU * 2 * HOUR * 1000
 
 
 def test_pods_do_not_fit_where_no_node_has_room_and_begin_when_one_has() -> None:

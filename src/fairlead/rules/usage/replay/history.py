@@ -51,6 +51,8 @@ STOP_SECONDS: Final = 30.0
 """How long a victim stops if the history has no pod that stopped: the grace period that Kubernetes
 gives a pod without its own.
 """
+_WORKS_ALONE: Final = "Job"
+"""The kind of job whose pods do not end because another one of it has ended."""
 KINDS: Final = (
     StateKind.WORKLOAD,
     StateKind.BUDGET,
@@ -86,8 +88,10 @@ class PastPod(Struct, frozen=True, gc=False):
     millionths; `held` and `idle`: GPUs × milliseconds, as the ledger has them. `follows`: seconds
     after the first admission of its owner, for a pod that is created when the others run; None =
     for others. `after`: the uid of the pod that had finished when its controller created this one,
-    "" = none. `ends_job`: its job had finished when it ended. `stops`: for how many seconds the
-    last one stopped after it ended; `stopped`: the same of each that was replaced.
+    "" = none. `ends_job`: its job had finished when it ended. `after_job`: seconds after the end of
+    the pod that ran longest of its job, at which it ends, however long it ran itself; None = it
+    ends by itself. `stops`: for how many seconds the last one stopped after it ended; `stopped`:
+    the same of each that was replaced.
     """
 
     pod: QuotaPod
@@ -107,6 +111,7 @@ class PastPod(Struct, frozen=True, gc=False):
     follows: float | None = None
     after: str = ""
     ends_job: bool = False
+    after_job: float | None = None
     stops: float = 0.0
     stopped: tuple[float, ...] = ()
 
@@ -221,10 +226,11 @@ class ReplayReader:
         chains = _chains(self._traces.values())
         after = _successors(chains)
         pods = [self._past_pod(chain, after.get(chain[0].pod.uid, "")) for chain in chains]
+        pods = _with_jobs(_with_late(pods, self._workloads), self._workloads)
         return ReplayInput(
             self._start,
             self._end,
-            tuple(sorted(_with_late(pods, self._workloads), key=_by_arrival)),
+            tuple(sorted(pods, key=_by_arrival)),
             tuple(self._nodes),
             tuple(self._trees),
             self._classes,
@@ -544,4 +550,34 @@ def _with_late(pods: Iterable[PastPod], workloads: Mapping[str, Workload]) -> li
                 if is_late and first is not None
                 else each
             )
+    return found
+
+
+def _with_jobs(pods: Iterable[PastPod], workloads: Mapping[str, Workload]) -> list[PastPod]:
+    """The pods; of those that ended with their job, all but one have `after_job`.
+
+    A job of several roles ends when its launcher or master ends; the others end then, though one
+    that was admitted later ran for a shorter time. The pods of a Job work each for itself.
+    """
+    found = list[PastPod]()
+    ending: defaultdict[str, list[PastPod]] = defaultdict(list)
+    for past in pods:
+        job = workloads.get(past.pod.owner)
+        is_one_of_several = past.ends_job and past.run_seconds is not None and job is not None
+        if is_one_of_several and job is not None and job.kind != _WORKS_ALONE:
+            ending[past.pod.owner].append(past)
+        else:
+            found.append(past)
+    for members in ending.values():
+        longest = max(
+            (each for each in members if not each.stops),
+            key=lambda each: (each.run_seconds or 0.0, each.pod.uid),
+            default=None,
+        )
+        for each in members:
+            if longest is None or each is longest:
+                found.append(each)
+            else:
+                lag = (each.ended_at or 0.0) - (longest.ended_at or 0.0)
+                found.append(replace(each, after_job=max(0.0, lag)))
     return found

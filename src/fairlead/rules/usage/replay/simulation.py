@@ -156,6 +156,8 @@ class Replay:
         self._waiting: set[str] = set()
         self._claimed: set[str] = set()
         self._late: defaultdict[str, list[ReplayedPod]] = defaultdict(list)
+        self._ended_jobs: set[str] = set()
+        """Owners whose pods with `after_job` have been ended."""
         self._shrunk: set[str] = set()
         """Owners of which a pod has ended, and no other comes instead."""
         self._next: defaultdict[str, list[ReplayedPod]] = defaultdict(list)
@@ -342,7 +344,10 @@ class Replay:
         self._cluster.come(place.pod, card)
         self._put(place)
         self._return_budgets(place.pod)
-        if past.run_seconds is not None and past.ended_at is not None:
+        is_ended_by_job = place.leaf and past.after_job is not None
+        if is_ended_by_job and place.pod.owner not in self._ended_jobs:
+            pass
+        elif past.run_seconds is not None and past.ended_at is not None:
             begun = past.bound_at if began and past.bound_at else now
             ends = begun + past.run_seconds if place.leaf else past.ended_at
             self._push(max(now, ends), _Event.END, (place, place.attempt))
@@ -387,6 +392,12 @@ class Replay:
         """The place is empty for ever; what its controller creates then, comes."""
         past = place.past
         place.state = PodStage.GONE
+        if past.ends_job and past.after_job is None and place.pod.owner:
+            self._ended_jobs.add(place.pod.owner)
+            for each in self._members.get(place.pod.owner, {}).values():
+                if each.past.after_job is not None and each.state is PodStage.HELD:
+                    end = self.now + each.past.after_job
+                    self._push(end, _Event.END, (each, each.attempt))
         if place.pod.owner and past.pod.uid not in self._next:
             self._shrunk.add(place.pod.owner)
             self._forget_late(place.pod.owner)
