@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.apps.fakes import EPOCH
+
 from fairlead.model.devices.gpu import GpuHolder, GpuReading, GpuSlot, Grant
 from fairlead.model.jobs.job import Job, Role
 from fairlead.model.node import Condition, Node
@@ -10,8 +12,6 @@ from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source
 from fairlead.wire import names
-
-from .fakes import EPOCH
 
 GIB = 1 << 30
 GPU = {names.NVIDIA_GPU: 1}

@@ -10,14 +10,13 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
+from tests.apps.running_console import Page, console
 from tests.console.clusters import living_cluster
 from tests.console.worlds import still_world
 from tests.sim.small_world import small_world
 
 from fairlead.console.pages.endpoints import BASE
 from fairlead_sim.world.driver import Driver
-
-from .running_console import Page, console
 
 
 class Wall:

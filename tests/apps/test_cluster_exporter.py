@@ -18,6 +18,8 @@ import aiohttp
 import pytest
 from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
+from tests.apps.company import GIB, company, readings
+from tests.apps.fakes import EPOCH, FakeCluster, FakeReadings, FixedClock
 from tests.waiting import until
 
 from fairlead.apps import cluster_exporter
@@ -35,9 +37,6 @@ from fairlead.model.source import Source
 from fairlead.rules.metrics import arena as arena_metrics
 from fairlead.rules.metrics import cluster as cluster_metrics
 from fairlead.wire.metrics.prom_text import parse_page
-
-from .company import GIB, company, readings
-from .fakes import EPOCH, FakeCluster, FakeReadings, FixedClock
 
 CHOSEN = ClusterExporterSettings(node="host-1")
 MIB = 1 << 20

@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 from tests.apps.described_answers import check_against, description
 from tests.apps.moved_console import moved
+from tests.apps.running_console import console
 from tests.sim.small_world import EPOCH, pod
 from tests.waiting import until
 
 from fairlead.console.pages.endpoints import BASE
-
-from .running_console import console
 
 
 async def test_pause_resume_and_speed_show_in_me_and_on_the_clock() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from tests.apps.running_console import console
 from tests.apps.tree_writes import FakeWrites
 from tests.console.clusters import EPOCH, cluster, gpu_node, training_job
 from tests.console.sign_in_parts import ANNA, BOB, FakeSignInApi, Parts, group
@@ -18,8 +19,6 @@ from fairlead.edge.store.opened import open_store
 from fairlead.model.actions import DeleteObject, PatchObject
 from fairlead.model.keys import ANNOTATION_SUSPENDED_FOR
 from fairlead.model.records.audit import AuditFilter
-
-from .running_console import console
 
 Send = Any
 BOBS, ANNAS = (f"system:serviceaccount:kube-ai:{name}" for name in ("bob", "anna"))

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from msgspec import structs
+from tests.apps.running_console import Page, console
 from tests.apps.still_components import StillComponents
 from tests.console.clusters import cluster, gpu_node
 from tests.console.data_parts import MemoryObjects, MemoryRecords
@@ -35,8 +36,6 @@ from fairlead.model.records.audit import AuditFilter
 from fairlead.model.records.rows import StoreLook
 from fairlead.rules.installation.comparable import content_version
 from fairlead.wire.helm.failures import BAD_VALUES
-
-from .running_console import Page, console
 
 OLGA = person("olga", role=UserRole.ADMIN)
 YAML = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: mpi-operator}\n"

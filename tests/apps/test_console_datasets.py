@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from msgspec import structs
 from tests.apps.dataset_console import ACCELERATION, sent
+from tests.apps.described_answers import check_against, description
 from tests.console.clusters import EPOCH
 from tests.console.data_parts import MemoryRecords, StillData, claim, data_set, runtime
 from tests.waiting import until
@@ -30,8 +31,6 @@ from fairlead.rules.installation.comparable import content_version
 from fairlead.rules.operations.progress import superseded
 from fairlead.wire.data.fluid import WireDataset, parse_dataset
 from fairlead.wire.operations.document import history_row
-
-from .described_answers import check_against, description
 
 
 def waiting(id: str = "plan1", **more: Any) -> Operation:

@@ -9,12 +9,11 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.apps.every_server import build_client
+from tests.apps.running_console import console
 
 import fairlead
 from fairlead.apps.console_server import ConsoleSettings
-
-from .every_server import build_client
-from .running_console import console
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager
 import aiohttp
 import pytest
 from msgspec import structs
+from tests.apps.running_console import Page, console
 from tests.apps.signed_browser import Browser
 from tests.console.clusters import cluster, living_cluster, reading, training_job
 from tests.console.sign_in_parts import BOB, Parts
@@ -21,8 +22,6 @@ from tests.waiting import until
 from fairlead.apps.console_server import ConsoleServer
 from fairlead.apps.server import bind_socket
 from fairlead.console.pages.endpoints import BASE
-
-from .running_console import Page, console
 
 
 async def lines_until(reader: aiohttp.StreamReader, count: int, seconds: float = 30.0) -> list[str]:

@@ -12,10 +12,9 @@ import msgspec
 import pytest
 from aiohttp import web
 from tests.apps.log_console import JOB, page_over, refusing
+from tests.apps.running_console import console
 from tests.console.tenants import BOB, SignedIn
 from tests.waiting import until
-
-from .running_console import console
 
 LOG = "/api/v1/namespaces/team-a/pods/bert-worker-0/log"
 

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from msgspec import structs
+from tests.apps.running_console import Page, console
 from tests.apps.signed_browser import Browser
 from tests.apps.submit_forms import FORMS
 from tests.apps.tree_writes import FakeWrites
@@ -22,8 +23,6 @@ from fairlead.console.http.sign_in.tools import COOKIE, OneTimeCode
 from fairlead.console.http.writes import HEADER
 from fairlead.model.people.rows import ExternalUser, User, UserRole
 from fairlead.model.records.audit import AuditRow
-
-from .running_console import Page, console
 
 INSTALLER = "system:serviceaccount:kube-system:installer"
 BOB = member("bob", "a")

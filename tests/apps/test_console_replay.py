@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 from tests.apps.described_answers import check_against
+from tests.apps.running_console import Page, console
 from tests.cli.usage.usage_shell import Shell
 from tests.console.people_parts import MemoryPeople, member, team
 from tests.console.sign_in_parts import FakeRecords, FakeSignInApi, Parts
@@ -24,8 +25,6 @@ from fairlead.console.pages.openapi import openapi_document
 from fairlead.errors import UserError
 from fairlead.model.people.rows import UserRole
 from fairlead.model.snapshot import build_snapshot
-
-from .running_console import Page, console
 
 PATH = "/quota/replay"
 ONE_MORE = {"period": "2h", "nodes": [f"{MODEL}=+1"]}

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.apps.described_answers import OF_PEOPLE, check_against, description
+from tests.apps.running_console import console
 from tests.apps.still_components import StillComponents
 from tests.apps.submit_forms import FORMS
 from tests.console.clusters import (
@@ -49,8 +50,6 @@ from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source
 from fairlead.ports import Ports, SeriesLine
 from fairlead_sim.world.driver import Driver
-
-from .running_console import console
 
 EXAMPLES = {
     "node": "/nodes/gpu-1",

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 from aiohttp import web
+from tests.apps.running_console import Page, console
 from tests.cli.serving_objects import deployment, inference_service, service
 from tests.console.clusters import cluster, gpu_node
 from tests.console.worlds import still_world
@@ -20,8 +21,6 @@ from fairlead.edge.connection.connection import Connection
 from fairlead.edge.connection.credentials import Credentials, IssuedCredentials
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.queries.page_reads import KubeServings
-
-from .running_console import Page, console
 
 PATHS = {
     "/apis/apps/v1/deployments": [deployment("fast", "v1", replicas=2)],

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from msgspec import structs
+from tests.apps.running_console import console
 from tests.apps.signed_browser import Browser, served
 from tests.console.sign_in_parts import (
     ANNA,
@@ -38,8 +39,6 @@ from fairlead.model.people.rows import ExternalUser, Ready, ReadyReason, UserRol
 from fairlead.model.records.audit import AuditFilter
 from fairlead.model.refusal import Refusal
 from fairlead.rules.people.sign_in import TRIES_MAX
-
-from .running_console import console
 
 HOURS = 3600.0
 

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from msgspec import convert
 from msgspec.structs import replace
+from tests.apps.running_console import console
 from tests.apps.submit_forms import FORMS
 from tests.cli.submitting import KeepingCluster, create, submit
 from tests.console.clusters import EPOCH, cluster, gpu_node, training_job
@@ -28,8 +29,6 @@ from fairlead.model.jobs.job import Job
 from fairlead.model.quota.rows import Namespace
 from fairlead.model.records.audit import AuditFilter
 from fairlead.model.source import Source
-
-from .running_console import console
 
 BOBS, ANNAS = (f"system:serviceaccount:kube-ai:{name}" for name in ("bob", "anna"))
 VERSIONS = {

@@ -12,6 +12,8 @@ import msgspec
 import pytest
 from msgspec import Struct
 from msgspec.structs import replace
+from tests.apps.running_console import Page, console
+from tests.apps.tree_writes import FakeWrites, demo_object
 from tests.console.clusters import EPOCH, cluster, cpu_node
 from tests.console.quota_demo import five
 from tests.console.sign_in_parts import ANNA, BOB, FakeSignInApi, Parts, group
@@ -27,9 +29,6 @@ from fairlead.model.records.audit import AuditFilter, AuditRow
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source
 from fairlead.ports import Store
-
-from .running_console import Page, console
-from .tree_writes import FakeWrites, demo_object
 
 PATH = BASE + "/quota/tree"
 LEAF = "root.b.1"

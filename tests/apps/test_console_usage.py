@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from msgspec import structs
+from tests.apps.running_console import Page, console
 from tests.console.clusters import EPOCH, living_cluster
 from tests.console.people_parts import MemoryPeople, member, team
 from tests.console.sign_in_parts import FakeRecords, FakeSignInApi, Parts
@@ -19,8 +20,6 @@ from tests.usage.small_ledger import ALICE, BOB, CAROL, DAVE, DAY, fill, price
 from fairlead.console.pages.endpoints import BASE
 from fairlead.errors import StoreDown
 from fairlead.model.people.rows import UserRole
-
-from .running_console import Page, console
 
 ANNA, BOB_USER = member("anna", role=UserRole.ADMIN), member("bob", "a")
 START = round(EPOCH * 1000) // DAY * DAY - 3 * DAY

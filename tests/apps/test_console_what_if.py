@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 from tests.apps.described_answers import check_against
+from tests.apps.running_console import Page, console
 from tests.console.quota_demo import crowded, poor
 from tests.console.worlds import still_world
 
 from fairlead.console.pages.endpoints import BASE
 from fairlead.console.pages.openapi import openapi_document
-
-from .running_console import Page, console
 
 RAISED = {"changes": [{"node": "root.b.1", "resource": "cpu", "min": "10"}]}
 PATH = BASE + "/quota/what-if"

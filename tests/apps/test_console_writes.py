@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import yaml
 from msgspec import structs
-from tests.apps.described_answers import OF_PEOPLE
+from tests.apps.described_answers import OF_PEOPLE, check_against, description
+from tests.apps.running_console import Page, console
 from tests.apps.signed_browser import Browser
 from tests.console.clusters import living_cluster
 from tests.console.people_parts import FORBIDDEN, MemoryPeople, member, team
@@ -31,9 +32,6 @@ from fairlead.edge.store.sql_store import SqlStore
 from fairlead.errors import OutsideError, StoreDown
 from fairlead.model.people.rows import UserRole, UserWork
 from fairlead.model.records.audit import AuditFilter, AuditResult, AuditRow
-
-from .described_answers import check_against, description
-from .running_console import Page, console
 
 ANNA, BOB = member("anna", role=UserRole.ADMIN), member("bob", "a")
 NEW = {"userName": "Eve", "groups": ["a"]}

@@ -21,6 +21,16 @@ import aiohttp
 import pytest
 from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
+from tests.apps.fakes import (
+    EPOCH,
+    FakeDevices,
+    FixedClock,
+    device,
+    four_cards,
+    lost_device,
+    memory,
+    process,
+)
 from tests.asgi import ask
 from tests.waiting import until
 
@@ -59,8 +69,6 @@ from fairlead.wire.metrics.counters_csv import parse_counters
 from fairlead.wire.metrics.dcgm_fields import FIELDS
 from fairlead.wire.metrics.gpu_readings import NATIVE_METRICS
 from fairlead.wire.metrics.prom_text import parse_page
-
-from .fakes import EPOCH, FakeDevices, FixedClock, device, four_cards, lost_device, memory, process
 
 DEFAULTS = GpuExporterSettings(node="gpu-1")
 

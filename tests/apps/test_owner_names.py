@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from tests.apps.fakes import FakeDevices, FixedClock, device, process
 from tests.jumping_loop import JumpingLoop
 
 from fairlead.apps.configuration.card_jobs import CardJobs
@@ -18,8 +19,6 @@ from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings
 from fairlead.apps.owner_names import OwnerNames, label_patterns
 from fairlead.errors import UserError
 from fairlead.model.devices.series_names import LocalPod
-
-from .fakes import FakeDevices, FixedClock, device, process
 
 
 class Pods:

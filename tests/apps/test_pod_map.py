@@ -8,6 +8,7 @@ from collections.abc import Collection
 import msgspec
 import pytest
 from msgspec import structs
+from tests.apps.fakes import EPOCH, device, lost_device, memory
 from tests.rules.devices.pod_devices import IDS, MEMORY, given, held
 from tests.waiting import until
 
@@ -31,8 +32,6 @@ from fairlead.rules.metrics.exporter import ExporterState, exporter_families
 from fairlead.rules.metrics.gpu import gpu_families
 from fairlead.wire.kube.local_pod import WireLocalPod, parse_local_pod
 from fairlead_sim.gpus.node_cards import simulated_uuid
-
-from .fakes import EPOCH, device, lost_device, memory
 
 CARD = simulated_uuid("n1", 0)
 

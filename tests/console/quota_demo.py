@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
+from tests.console.clusters import EPOCH, GATED, cluster, cpu_node, pod
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.model.pod import Owner, Pod
 from fairlead.model.quota.tree import QuotaNode, QuotaTree
 from fairlead.model.snapshot import ClusterSnapshot
-
-from .clusters import EPOCH, GATED, cluster, cpu_node, pod
 
 
 def leaf(name: str, parent: str, namespace: str) -> QuotaNode:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import random
 
 from msgspec import structs
+from tests.console.clusters import EPOCH, cluster, gpu_node, pod, reading, shared_node
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.model.devices.gpu import GpuReading, Grant
 from fairlead.model.node import Condition, Node
 from fairlead.model.pod import Pod
-
-from .clusters import EPOCH, cluster, gpu_node, pod, reading, shared_node
 
 GPU = {"nvidia.com/gpu": 1}
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Final
 
+from tests.console.clusters import EPOCH
+from tests.console.tenants import Others
 from tests.usage.memory_ledger import MemoryLedger
 from tests.usage.small_ledger import DAY, Life, fill, price
-
-from .clusters import EPOCH
-from .tenants import Others
 
 _NOW: Final = round(EPOCH * 1000)
 START: Final = _NOW // DAY * DAY - 2 * DAY

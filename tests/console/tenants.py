@@ -12,6 +12,19 @@ from hypothesis import strategies as st
 from msgspec import Struct
 from msgspec.structs import replace
 from starlette.requests import Request
+from tests.console.clusters import (
+    EPOCH,
+    GATED,
+    cluster,
+    cpu_node,
+    gpu_node,
+    pod,
+    reading,
+    shared_node,
+    training_job,
+)
+from tests.console.data_parts import StillData, claim, data_set, runtime
+from tests.console.worlds import still_world
 
 from fairlead.model.actions import ObjectRef
 from fairlead.model.devices.gpu import GpuReading, Grant
@@ -31,20 +44,6 @@ from fairlead.model.quota.tree import QuotaNode, QuotaTree
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source
 from fairlead.ports import LogRequest, Ports
-
-from .clusters import (
-    EPOCH,
-    GATED,
-    cluster,
-    cpu_node,
-    gpu_node,
-    pod,
-    reading,
-    shared_node,
-    training_job,
-)
-from .data_parts import StillData, claim, data_set, runtime
-from .worlds import still_world
 
 MARK = "zqx"
 OWN = ("team-a", "team-b")

@@ -9,6 +9,7 @@ import json
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.console.clusters import EPOCH, cluster, gpu_node, living_cluster, pod, training_job
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.rows import matching, page_of
@@ -19,8 +20,6 @@ from fairlead.console.pages.endpoints import ENDPOINTS
 from fairlead.console.pages.list_query import parse_list_query
 from fairlead.errors import UserError
 from fairlead.model.devices.gpu import GpuHolder, GpuReading
-
-from .clusters import EPOCH, cluster, gpu_node, living_cluster, pod, training_job
 
 LISTS = {
     endpoint.name: endpoint

@@ -9,6 +9,9 @@ from functools import cached_property
 import msgspec
 import pytest
 from msgspec.structs import replace
+from tests.console.clusters import EPOCH, living_cluster, quota_tree
+from tests.console.quota_demo import crowded, demo
+from tests.console.worlds import StillCluster, still_world
 from tests.sim.small_world import small_world
 
 from fairlead.console.boards.board_state import BoardState
@@ -18,10 +21,6 @@ from fairlead.console.http.board_states import BoardStates
 from fairlead.model.quota.rows import Budget
 from fairlead.model.quota.tree import QuotaTree, Violation
 from fairlead_sim.world.driver import Driver
-
-from .clusters import EPOCH, living_cluster, quota_tree
-from .quota_demo import crowded, demo
-from .worlds import StillCluster, still_world
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
+from tests.console.clusters import (
+    EPOCH,
+    cluster,
+    gpu_node,
+    pod,
+    quota_tree,
+    reading,
+    telemetry,
+    training_job,
+)
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.rows import matching
@@ -32,8 +42,6 @@ from fairlead.errors import OutsideError, UserError
 from fairlead.model.devices.gpu import GpuHolder
 from fairlead.model.pod import ContainerStatus
 from fairlead.ports import SeriesLine
-
-from .clusters import EPOCH, cluster, gpu_node, pod, quota_tree, reading, telemetry, training_job
 
 DUTY = CHART_QUERIES["gpu-duty-cycle"]
 

@@ -7,6 +7,18 @@ from __future__ import annotations
 import msgspec
 import pytest
 from msgspec import structs
+from tests.console.clusters import (
+    CARD_MIB,
+    EPOCH,
+    cluster,
+    cpu_node,
+    gpu_node,
+    large_cluster,
+    pod,
+    reading,
+    shared_node,
+    training_job,
+)
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.holders import holder_groups
@@ -24,19 +36,6 @@ from fairlead.console.pages.gpu_map import (
 from fairlead.model.devices.gpu import GpuReading, GpuSlot, Grant
 from fairlead.model.event import Event
 from fairlead.model.node import Node
-
-from .clusters import (
-    CARD_MIB,
-    EPOCH,
-    cluster,
-    cpu_node,
-    gpu_node,
-    large_cluster,
-    pod,
-    reading,
-    shared_node,
-    training_job,
-)
 
 GPU = {"nvidia.com/gpu": 1}
 

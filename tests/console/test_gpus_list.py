@@ -6,18 +6,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-
-from fairlead.console.boards.board_state import BoardState
-from fairlead.console.boards.rows import matching
-from fairlead.console.pages.csv_table import render_csv
-from fairlead.console.pages.endpoints import ENDPOINTS
-from fairlead.console.pages.gpu_map import STATES
-from fairlead.console.pages.gpus import ListedGpu
-from fairlead.console.pages.list_query import parse_list_query
-from fairlead.model.devices.gpu import GpuSlot, Grant
-from fairlead.model.node import Node
-
-from .clusters import (
+from tests.console.clusters import (
     CARD_MIB,
     EPOCH,
     cluster,
@@ -28,6 +17,16 @@ from .clusters import (
     reading,
     shared_node,
 )
+
+from fairlead.console.boards.board_state import BoardState
+from fairlead.console.boards.rows import matching
+from fairlead.console.pages.csv_table import render_csv
+from fairlead.console.pages.endpoints import ENDPOINTS
+from fairlead.console.pages.gpu_map import STATES
+from fairlead.console.pages.gpus import ListedGpu
+from fairlead.console.pages.list_query import parse_list_query
+from fairlead.model.devices.gpu import GpuSlot, Grant
+from fairlead.model.node import Node
 
 GPU = {"nvidia.com/gpu": 1}
 GPUS = next(endpoint for endpoint in ENDPOINTS if endpoint.name == "gpus")

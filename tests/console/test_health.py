@@ -8,6 +8,17 @@ import asyncio
 
 import pytest
 from msgspec import structs
+from tests.console.clusters import (
+    EPOCH,
+    cluster,
+    gpu_node,
+    pod,
+    quota_tree,
+    reading,
+    shared_node,
+    telemetry,
+)
+from tests.console.worlds import still_world
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.health import HealthFacts, LedgerLook, health_rows, health_sentence
@@ -22,9 +33,6 @@ from fairlead.model.records.rows import StoreFacts
 from fairlead.model.resources import GPU_MEMORY
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source, SourceState
-
-from .clusters import EPOCH, cluster, gpu_node, pod, quota_tree, reading, shared_node, telemetry
-from .worlds import still_world
 
 WELL = ServerLook("https://10.0.0.1:6443", "v1.36.3", 0.012, 0.0)
 ANSWERED = DependencyLooks(WELL)

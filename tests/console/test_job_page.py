@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.console.clusters import EPOCH, GATED, pod, training_job
 
 from fairlead.console.boards.job_files import chosen_container, instance_logs
 from fairlead.console.boards.job_life import job_life
@@ -21,8 +22,6 @@ from fairlead.model.refusal import Refusal
 from fairlead.wire.files.shown_manifest import shown_manifest
 from fairlead.wire.kube.time import parse_time
 from fairlead.wire.text.secret_words import HIDDEN
-
-from .clusters import EPOCH, GATED, pod, training_job
 
 structs = msgspec.structs
 

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 import pytest
 from msgspec import structs
-
-from fairlead.console.boards.board_state import BoardState
-from fairlead.console.boards.rows import matching
-from fairlead.console.pages.envelope import Sentence
-from fairlead.console.pages.list_query import ListQuery
-from fairlead.model.event import Event
-from fairlead.model.jobs.job import Job
-from fairlead.model.node import Condition, Node, Taint
-from fairlead.model.node_choice import NodeChoice
-
-from .clusters import (
+from tests.console.clusters import (
     CARD_MIB,
     EPOCH,
     GATED,
@@ -25,6 +15,15 @@ from .clusters import (
     reading,
     training_job,
 )
+
+from fairlead.console.boards.board_state import BoardState
+from fairlead.console.boards.rows import matching
+from fairlead.console.pages.envelope import Sentence
+from fairlead.console.pages.list_query import ListQuery
+from fairlead.model.event import Event
+from fairlead.model.jobs.job import Job
+from fairlead.model.node import Condition, Node, Taint
+from fairlead.model.node_choice import NodeChoice
 
 GPU = {"nvidia.com/gpu": 1}
 

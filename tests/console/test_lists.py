@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
+from tests.console.clusters import EPOCH, cluster, gpu_node, living_cluster, reading
+from tests.console.quota_demo import crowded, demo
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.rows import (
@@ -29,9 +31,6 @@ from fairlead.console.pages.endpoints import ENDPOINTS
 from fairlead.console.pages.envelope import Json, Sentence
 from fairlead.console.pages.list_query import ListQuery, SortKey, parse_list_query
 from fairlead.errors import UserError
-
-from .clusters import EPOCH, cluster, gpu_node, living_cluster, reading
-from .quota_demo import crowded, demo
 
 NODES = next(endpoint for endpoint in ENDPOINTS if endpoint.name == "nodes")
 

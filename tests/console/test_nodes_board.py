@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import pytest
 from msgspec import structs
-
-from fairlead.console.boards.board_state import BoardState
-from fairlead.console.boards.rows import matching
-from fairlead.console.pages.list_query import ListQuery
-from fairlead.model.devices.gpu import GpuHolder, GpuInstance, GpuMode, GpuReading, GpuSlot, Grant
-from fairlead.model.node import Condition, Node
-
-from .clusters import (
+from tests.console.clusters import (
     CARD_MIB,
     EPOCH,
     cluster,
@@ -22,6 +15,12 @@ from .clusters import (
     shared_node,
     training_job,
 )
+
+from fairlead.console.boards.board_state import BoardState
+from fairlead.console.boards.rows import matching
+from fairlead.console.pages.list_query import ListQuery
+from fairlead.model.devices.gpu import GpuHolder, GpuInstance, GpuMode, GpuReading, GpuSlot, Grant
+from fairlead.model.node import Condition, Node
 
 GPU = {"nvidia.com/gpu": 1}
 

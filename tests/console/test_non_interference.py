@@ -13,6 +13,21 @@ from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 import pytest
+from tests.console.clusters import EPOCH
+from tests.console.tenant_ledger import MONTH, fill_ledger
+from tests.console.tenants import (
+    ANY,
+    BOB,
+    MARK,
+    NEWCOMER,
+    SAME_FIGURES,
+    USER,
+    Others,
+    SignedIn,
+    snapshot,
+    world,
+)
+from tests.console.worlds import StillCluster
 from tests.examples import examples
 from tests.usage.kept import StateKeeper
 from tests.usage.memory_ledger import MemoryLedger
@@ -26,22 +41,6 @@ from fairlead.console.charts.restricted import OF_ALL_TEAMS
 from fairlead.console.pages.endpoints import BASE, ENDPOINTS, Endpoint
 from fairlead.kinds.parts.elastic_training import SshKeys
 from fairlead.model.people.subject import LOCAL_ADMIN, Subject
-
-from .clusters import EPOCH
-from .tenant_ledger import MONTH, fill_ledger
-from .tenants import (
-    ANY,
-    BOB,
-    MARK,
-    NEWCOMER,
-    SAME_FIGURES,
-    USER,
-    Others,
-    SignedIn,
-    snapshot,
-    world,
-)
-from .worlds import StillCluster
 
 FORMS: Final = SubmitForms(lambda: SshKeys("", ""))
 STREAMS: Final = ("changes",)

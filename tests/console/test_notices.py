@@ -5,6 +5,7 @@ there.
 from __future__ import annotations
 
 import pytest
+from tests.console.clusters import EPOCH, telemetry
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.notices import is_stale, series_missing, warnings_of
@@ -13,8 +14,6 @@ from fairlead.model.node import Node
 from fairlead.model.occupancy import NodeOccupancy
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source
-
-from .clusters import EPOCH, telemetry
 
 PAGES = ("overview", "nodes", "gpus", "jobs", "quota")
 

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 import pytest
 from msgspec import structs
+from tests.console.clusters import EPOCH, cluster, gpu_node, pod, reading, shared_node
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.pages.envelope import gpu_count
@@ -24,8 +25,6 @@ from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.metrics.cluster import native_families
 from fairlead.rules.reports.cluster import summarize
 from fairlead.rules.reports.node import report_nodes
-
-from .clusters import EPOCH, cluster, gpu_node, pod, reading, shared_node
 
 SLICES = 7
 MIG_RESOURCE = "nvidia.com/mig-1g.10gb"

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from tests.cli.command import run_command
+from tests.console.clusters import EPOCH, GATED, cluster, gpu_node, pod
 from tests.rules.quota.one_account import wrong
 
 from fairlead.console.boards.board_state import BoardState
@@ -30,8 +31,6 @@ from fairlead.rules.quota.plan import plan_quota
 from fairlead.rules.quota.sight import quota_state
 from fairlead.rules.quota.usage import quota_usage
 from fairlead.rules.reports.cluster import summarize
-
-from .clusters import EPOCH, GATED, cluster, gpu_node, pod
 
 GPU = "nvidia.com/gpu"
 CLAIM = Condition("fairlead.io/QuotaAdmitted", "False", "WaitingForEvictions", "", EPOCH - 5)

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from starlette.requests import Request
+from tests.console.tenants import BOB, Others, SignedIn, TenantsFiles, snapshot, world
+from tests.console.worlds import StillCluster
 from tests.waiting import until
 
 from fairlead.apps.console_server import ConsoleServer
@@ -19,9 +21,6 @@ from fairlead.console.pages.endpoints import BASE
 from fairlead.errors import OutsideError
 from fairlead.model.people.subject import Subject
 from fairlead.ports import LogRequest
-
-from .tenants import BOB, Others, SignedIn, TenantsFiles, snapshot, world
-from .worlds import StillCluster
 
 LOG = f"{BASE}/jobs/team-a/pytorchjob/bert/logs?follow=true&pod=bert-worker-0"
 CHANGES = f"{BASE}/changes"

@@ -9,6 +9,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.console.clusters import EPOCH, cluster, gpu_node, pod
+from tests.console.tenants import BOB, Others, SignedIn, snapshot, world
 from tests.usage.kept import StateKeeper
 from tests.usage.memory_ledger import MemoryLedger
 
@@ -19,9 +21,6 @@ from fairlead.errors import StoreDown
 from fairlead.model.people.subject import LOCAL_ADMIN, Subject
 from fairlead.model.usage.ledger import KeptState, LedgerBatch, StateKind
 from fairlead.wire.files.snapshot_file import parse_snapshot
-
-from .clusters import EPOCH, cluster, gpu_node, pod
-from .tenants import BOB, Others, SignedIn, snapshot, world
 
 HOUR = 3600
 

@@ -7,6 +7,7 @@ from random import Random
 import msgspec
 import pytest
 from msgspec import structs
+from tests.console.clusters import CARD_MIB, EPOCH, gpu_node, pod, reading, shared_node
 
 from fairlead.console.http.past_states import PastBoard
 from fairlead.console.pages.gpu_map import MapNode
@@ -14,8 +15,6 @@ from fairlead.model.devices.gpu import GpuReading, GpuSlot, Grant
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.snapshot import ClusterSnapshot, build_snapshot
-
-from .clusters import CARD_MIB, EPOCH, gpu_node, pod, reading, shared_node
 
 TEAMS = ("team-a", "team-b", "team-c", "team-d")
 CARDS = 4

@@ -7,6 +7,9 @@ import threading
 
 import pytest
 from msgspec.structs import replace
+from tests.console.clusters import EPOCH, GATED, pod
+from tests.console.tenants import BOB, MARK, Others, snapshot, world
+from tests.console.worlds import StillClock, StillCluster
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.change_hints import TopicVersions
@@ -27,10 +30,6 @@ from fairlead.model.people.reach import Reach, reach_of
 from fairlead.model.people.subject import LOCAL_ADMIN
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.people.restricted import restricted
-
-from .clusters import EPOCH, GATED, pod
-from .tenants import BOB, MARK, Others, snapshot, world
-from .worlds import StillClock, StillCluster
 
 
 class Watched:

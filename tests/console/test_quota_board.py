@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 from msgspec.structs import replace
+from tests.console.clusters import EPOCH, GATED, cluster, gpu_node, pod, quota_tree, training_job
+from tests.console.quota_demo import full
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.rows import matching
@@ -14,9 +16,6 @@ from fairlead.model.keys import QUOTA_CONDITION
 from fairlead.model.node import Condition
 from fairlead.model.quota.tree import QuotaNode
 from fairlead.rules.jobs.waiting import why_pod_waits
-
-from .clusters import EPOCH, GATED, cluster, gpu_node, pod, quota_tree, training_job
-from .quota_demo import full
 
 
 def board_state(*args: object, **more: object) -> BoardState:

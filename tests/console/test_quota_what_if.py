@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
+from tests.console.clusters import EPOCH, cluster
+from tests.console.quota_demo import demo, five, full, leaf, poor
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.rows import matching
@@ -13,9 +15,6 @@ from fairlead.console.pages.list_query import ListQuery
 from fairlead.console.pages.quota import WaitingUnit
 from fairlead.console.pages.quota_tree import BoundsChange, QuotaEffects, QuotaWhatIf, parse_what_if
 from fairlead.errors import UserError
-
-from .clusters import EPOCH, cluster
-from .quota_demo import demo, five, full, leaf, poor
 
 
 def waiting(seen: BoardState) -> list[WaitingUnit]:

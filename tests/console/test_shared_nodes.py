@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from tests.console.clusters import EPOCH, cluster, gpu_node, pod, training_job
 from tests.console.shared_nodes import T4_MIB, notebook, t4
 from tests.rules.sharing import container, node, placed
 from tests.rules.sharing import pod as sharing_pod
@@ -18,8 +19,6 @@ from fairlead.model.jobs.job import Role
 from fairlead.model.node import Condition, Node
 from fairlead.model.pod import Pod
 from fairlead.model.resources import GPU_MEMORY
-
-from .clusters import EPOCH, cluster, gpu_node, pod, training_job
 
 UNSCHEDULABLE = (
     Condition(

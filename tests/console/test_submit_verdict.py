@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec.structs import replace
+from tests.console.clusters import EPOCH
+from tests.console.tenants import ANY, BOB, MARK, SAME_FIGURES, Others, snapshot
 from tests.examples import examples
 
 from fairlead.cli.submit.forms import SubmitForms
@@ -22,9 +24,6 @@ from fairlead.kinds.parts.elastic_training import SshKeys
 from fairlead.kinds.submission import Served
 from fairlead.model.people.reach import reach_of
 from fairlead.rules.people.restricted import restricted
-
-from .clusters import EPOCH
-from .tenants import ANY, BOB, MARK, SAME_FIGURES, Others, snapshot
 
 FORMS = SubmitForms(lambda: SshKeys("", ""))
 

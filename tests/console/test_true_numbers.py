@@ -10,14 +10,13 @@ from decimal import ROUND_HALF_UP, Decimal
 
 import pytest
 from msgspec import structs
+from tests.console.clusters import CARD_MIB, EPOCH, gpu_node, pod, reading, training_job
 from tests.console.some_cluster import GPU, board_state, some_cluster
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.holders import GROUPINGS, holder_groups
 from fairlead.console.pages.gpu_map import STATES
 from fairlead.model.node import Condition
-
-from .clusters import CARD_MIB, EPOCH, gpu_node, pod, reading, training_job
 
 BOUND = Condition("PodScheduled", "True", at=EPOCH - 480)
 

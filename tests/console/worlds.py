@@ -7,14 +7,13 @@ from __future__ import annotations
 import asyncio
 
 import msgspec
+from tests.console.clusters import EPOCH, telemetry
 
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.jobs.serving import ServingObjects, ServingWorkload
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source
 from fairlead.ports import Ports, Series
-
-from .clusters import EPOCH, telemetry
 
 
 class StillClock:

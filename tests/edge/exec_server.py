@@ -22,9 +22,8 @@ from contextlib import suppress
 from typing import Any
 
 from aiohttp import WSMsgType, web
-
-from .pki import Pair
-from .scripted import ReceivedRequest, Reply, Stream, server_context, status
+from tests.edge.pki import Pair
+from tests.edge.scripted import ReceivedRequest, Reply, Stream, server_context, status
 
 V5 = "v5.channel.k8s.io"
 STDIN, STDOUT, STDERR, STATUS, SIZE, CLOSE = 0, 1, 2, 3, 4, 255

@@ -17,10 +17,9 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from tests import protobuf_bodies
+from tests.edge.pki import Pair
 
 from fairlead.wire.kube.forms import PROTOBUF
-
-from .pki import Pair
 
 
 @dataclass

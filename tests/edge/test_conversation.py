@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 from msgspec import structs
+from tests.edge.scripted import Reply, page, pod, status
+from tests.edge.twins import connection_to, fixed, pod_reader
 from tests.protobuf_bodies import encoded, envelope, list_body, part, varint
 
 from fairlead.edge.connection.credentials import ClientCertificate, Credentials, IssuedCredentials
@@ -43,9 +45,6 @@ from fairlead.edge.kube.conversation import (
 from fairlead.edge.kube.resource import NODES, PODS
 from fairlead.errors import Forbidden, NotFound, OutsideError
 from fairlead.wire.kube.forms import PROTOBUF
-
-from .scripted import Reply, page, pod, status
-from .twins import connection_to, fixed, pod_reader
 
 PODS_PATH = "/api/v1/pods"
 SERVER = "https://api.example:6443"

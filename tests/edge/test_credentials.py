@@ -10,6 +10,9 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests.edge.conftest import PluginBuilder
+from tests.edge.kubeconfigs import connection_of, encoded, write_kubeconfig
+from tests.edge.pki import Authority
 
 from fairlead.edge.connection.certificate import common_name, validity
 from fairlead.edge.connection.connection import make_ssl_context
@@ -17,10 +20,6 @@ from fairlead.edge.connection.credentials import Credentials, IssuedCredentials,
 from fairlead.edge.connection.kubeconfig_file import Exec, KubeconfigCluster, KubeconfigUser
 from fairlead.edge.connection.user_credentials import credentials_of
 from fairlead.errors import OutsideError, UserError
-
-from .conftest import PluginBuilder
-from .kubeconfigs import connection_of, encoded, write_kubeconfig
-from .pki import Authority
 
 CA = Authority()
 

@@ -15,7 +15,10 @@ import yaml
 from aiohttp import web
 from tests.contracts.api_client import ApiClient
 from tests.contracts.simulated import simulated_server
+from tests.edge import scripted
 from tests.edge.exporter_pages import native_page, running
+from tests.edge.scripted import ScriptedServer, status
+from tests.edge.twins import connection_to
 from tests.waiting import until
 
 from fairlead.edge.connection.kubeconfig import find_connection
@@ -27,10 +30,6 @@ from fairlead.model.devices.exporter_pod import ExporterPod
 from fairlead.model.installation import Installation
 from fairlead.model.source import SourceState
 from fairlead.wire.installation.reading_parts import gpu_exporter
-
-from . import scripted
-from .scripted import ScriptedServer, status
-from .twins import connection_to
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 NAMESPACE = "fairlead-nodes"

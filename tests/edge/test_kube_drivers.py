@@ -17,6 +17,10 @@ from typing import Any
 
 import pytest
 from cryptography import x509
+from tests.edge.pki import Authority
+from tests.edge.proxy import TestProxy
+from tests.edge.scripted import Reply, ScriptedServer, Stream, page, pod, status
+from tests.edge.twins import TWINS, Twin, connection_to, pod_reader
 from tests.waiting import wait_until
 
 from fairlead.edge.connection.credentials import ClientCertificate, Credentials, IssuedCredentials
@@ -26,11 +30,6 @@ from fairlead.edge.kube.conversation import PROTOBUF_OR_JSON, Answer, SendReques
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.kube_blocking import KubeBlocking
 from fairlead.edge.kube.resource import PODS
-
-from .pki import Authority
-from .proxy import TestProxy
-from .scripted import Reply, ScriptedServer, Stream, page, pod, status
-from .twins import TWINS, Twin, connection_to, pod_reader
 
 CA = Authority()
 SERVER = CA.issue("server")

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.edge.kubeconfigs import connection_of, encoded, write_kubeconfig
+from tests.edge.pki import Authority
 
 from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.errors import UserError
-
-from .kubeconfigs import connection_of, encoded, write_kubeconfig
-from .pki import Authority
 
 CA = Authority()
 

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 from kubernetes import client, config
-
-from .kubeconfigs import connection_of, encoded, write_kubeconfig
-from .pki import Authority
+from tests.edge.kubeconfigs import connection_of, encoded, write_kubeconfig
+from tests.edge.pki import Authority
 
 CA = Authority()
 ALICE = CA.issue("alice")

@@ -14,15 +14,14 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
+from tests.edge.pki import Authority
+from tests.edge.scripted import Reply, ScriptedServer, Stream
 
 from fairlead.edge.prometheus.address import prometheus_connection
 from fairlead.edge.prometheus.answer import TIMEOUT_SECONDS, PrometheusFailure
 from fairlead.edge.prometheus.blocking import PrometheusBlocking
 from fairlead.edge.prometheus.client import Prometheus
 from fairlead.errors import OutsideError, UserError
-
-from .pki import Authority
-from .scripted import Reply, ScriptedServer, Stream
 
 CA = Authority()
 Call = Callable[..., Any]

@@ -11,6 +11,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from tests.edge.quota_reports import ALL, Reported
+from tests.edge.scripted import Reply, ScriptedServer, Stream, event, page, pod, status
+from tests.edge.twins import connection_to
 from tests.edge.world_objects import (
     HOLD,
     MPI,
@@ -29,9 +31,6 @@ from fairlead.edge.kube.follow.follower import DISCOVERY_SECONDS
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.quota_api import KubeQuotaApi
 from fairlead.model.changes import Changes
-
-from .scripted import Reply, ScriptedServer, Stream, event, page, pod, status
-from .twins import connection_to
 
 NAMESPACES, BUDGETS = "/api/v1/namespaces", "/apis/policy/v1/poddisruptionbudgets"
 REPLICA_SETS = "/apis/apps/v1/replicasets"

@@ -13,6 +13,19 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
+from tests.edge.scripted import (
+    Reply,
+    ScriptedServer,
+    Stream,
+    bookmark,
+    error_event,
+    event,
+    page,
+    pod,
+    scripted_frame,
+    status,
+)
+from tests.edge.twins import connection_to, pod_reader
 from tests.protobuf_bodies import envelope, frame
 from tests.waiting import until
 
@@ -25,20 +38,6 @@ from fairlead.errors import Forbidden
 from fairlead.model.changes import Changes
 from fairlead.model.pod import Pod
 from fairlead.wire.kube.forms import PROTOBUF
-
-from .scripted import (
-    Reply,
-    ScriptedServer,
-    Stream,
-    bookmark,
-    error_event,
-    event,
-    page,
-    pod,
-    scripted_frame,
-    status,
-)
-from .twins import connection_to, pod_reader
 
 PODS = "/api/v1/pods"
 WATCH = f"watch {PODS}"

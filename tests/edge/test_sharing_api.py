@@ -11,6 +11,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from tests.edge import scripted
+from tests.edge.pki import Authority
+from tests.edge.scripted import Reply, ScriptedServer, Stream, bookmark, event, page, status
+from tests.edge.twins import connection_to
 from tests.rules.sharing import pod
 from tests.waiting import until
 
@@ -33,11 +37,6 @@ from fairlead.model.sharing import MANAGED
 from fairlead.ports import LeaseRecord
 from fairlead.rules.sharing.feed import LedgerFeed
 from fairlead.rules.sharing.placement import DEFAULT_POLICIES
-
-from . import scripted
-from .pki import Authority
-from .scripted import Reply, ScriptedServer, Stream, bookmark, event, page, status
-from .twins import connection_to
 
 BINDING = "/api/v1/namespaces/default/pods/p/binding"
 POD = "/api/v1/namespaces/default/pods/p"

@@ -12,6 +12,8 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
+from tests.edge.scripted import Reply, ScriptedServer, Stream, event, page, pod, status
+from tests.edge.twins import connection_to
 from tests.edge.world_objects import (
     EVENTS,
     HOLD,
@@ -30,9 +32,6 @@ from tests.edge.world_objects import (
 from fairlead.edge.kube.cluster import DISCOVERY_SECONDS, KubeCluster
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.model.snapshot import ClusterSnapshot
-
-from .scripted import Reply, ScriptedServer, Stream, event, page, pod, status
-from .twins import connection_to
 
 BUDGETS, NAMESPACES = "/apis/policy/v1/poddisruptionbudgets", "/api/v1/namespaces"
 Script = dict[str, list[Reply | Stream]]

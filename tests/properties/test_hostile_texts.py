@@ -14,11 +14,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from tests.properties.hostile_texts import Found, Unread, hostile_texts, patterns
 
 from fairlead.wire.files.manifest_yaml import render_manifests
 from fairlead.wire.files.shown_manifest import shown_manifest
-
-from .hostile_texts import Found, Unread, hostile_texts, patterns
 
 LENGTH = 15_000
 SECONDS = 0.15

@@ -8,6 +8,7 @@ import itertools
 
 import pytest
 from msgspec import structs
+from tests.rules.builders import asking, gpu_pod, job, pod
 
 from fairlead.model.jobs.job import Role
 from fairlead.model.node import Condition
@@ -22,8 +23,6 @@ from fairlead.rules.jobs.status import (
     queue_wait,
     requested_gpus,
 )
-
-from .builders import asking, gpu_pod, job, pod
 
 NOW = 1000.0
 WORDS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.rules.builders import exclusive_node, reading, shared_node, snapshot
 
 from fairlead.model.devices.topology import GpuTopology
 from fairlead.model.node import Condition, Node
@@ -17,8 +18,6 @@ from fairlead.rules.nodes.status import (
     status_word,
 )
 from fairlead.rules.reports.node import report_nodes
-
-from .builders import exclusive_node, reading, shared_node, snapshot
 
 TOPOLOGY_LABEL = {"ack.node.gpu.schedule": "topology"}
 

@@ -11,15 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
-
-from fairlead.model.devices.gpu import GpuInstance, GpuReading, GpuSlot, Grant
-from fairlead.model.node import Node
-from fairlead.model.pod import Container, Pod
-from fairlead.model.resources import GPU_COUNT, GPU_MEMORY, NVIDIA_GPU
-from fairlead.rules.holding.occupancy import cluster_occupancy, node_occupancy
-from fairlead.rules.reports.node import report_nodes
-
-from .builders import (
+from tests.rules.builders import (
     READY,
     exclusive_node,
     gpu_pod,
@@ -30,6 +22,13 @@ from .builders import (
     sharing_pod,
     snapshot,
 )
+
+from fairlead.model.devices.gpu import GpuInstance, GpuReading, GpuSlot, Grant
+from fairlead.model.node import Node
+from fairlead.model.pod import Container, Pod
+from fairlead.model.resources import GPU_COUNT, GPU_MEMORY, NVIDIA_GPU
+from fairlead.rules.holding.occupancy import cluster_occupancy, node_occupancy
+from fairlead.rules.reports.node import report_nodes
 
 
 def test_an_exclusive_node_counts_the_limits_of_pods_that_hold() -> None:

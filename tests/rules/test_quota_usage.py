@@ -4,6 +4,8 @@ pods nowhere, and inner nodes are the sum of their leaves.
 
 from __future__ import annotations
 
+from tests.rules.builders import pod, snapshot
+
 from fairlead.model.node import Condition
 from fairlead.model.pod import Container, Owner, Pod
 from fairlead.model.quota.rows import Workload
@@ -11,8 +13,6 @@ from fairlead.model.quota.state import QuotaPod, QuotaState
 from fairlead.model.quota.tree import QuotaNode, Violation
 from fairlead.rules.quota.managed import managed_resources
 from fairlead.rules.quota.usage import lacks_of, quota_usage
-
-from .builders import pod, snapshot
 
 CPU = {"cpu": 1000}
 LEAF_1 = QuotaNode(

@@ -6,13 +6,12 @@ import asyncio
 from collections.abc import Sequence
 
 from msgspec.structs import replace
+from tests.usage.memory_ledger import MemoryLedger
+from tests.usage.small_ledger import ALICE, BOB, NOVEMBER, Life, fill, price
 
 from fairlead.console.boards.usage.idle_rows import idle_table
 from fairlead.console.pages.usage.tables import IdleList, IdleRow
 from fairlead.model.usage.ledger import HOUR
-
-from .memory_ledger import MemoryLedger
-from .small_ledger import ALICE, BOB, NOVEMBER, Life, fill, price
 
 NOW = NOVEMBER + 36 * HOUR + 1_000_000
 """In the second day, in which two GPUs are stranded. Bob's pod runs for six hours."""

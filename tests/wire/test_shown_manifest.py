@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.wire.secret_cases import HARMLESS, SECRET, SecretCase, secret_cases
 
 from fairlead.wire.files.manifest_yaml import render_manifests
 from fairlead.wire.files.shown_manifest import MOST_LEVELS, shown_manifest
-
-from .secret_cases import HARMLESS, SECRET, SecretCase, secret_cases
 
 
 def leaves(value: Any) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Final
 
 from hypothesis import strategies as st
 from msgspec import Struct
+from tests.rules.usage.cost_oracle import STEP
 
 from fairlead.model.usage.ledger import (
     GPU,
@@ -24,8 +25,6 @@ from fairlead.model.usage.ledger import (
 from fairlead.model.usage.prices import Price
 from fairlead.ports import UsageLedger
 from fairlead.rules.usage.days import start_of, time_zone
-
-from .cost_oracle import STEP
 
 STEPS: Final = 36
 """Three hours, with midnight in the middle."""

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.rules.usage.cost_oracle import STEP, reckon, total
+from tests.rules.usage.cost_worlds import World, worlds, write
 from tests.usage.memory_ledger import MemoryLedger
 
 from fairlead.console.boards.usage.ledger_reads import UsageRead, read_usage
@@ -31,9 +33,6 @@ from fairlead.rules.usage.days import day_bounds, time_zone
 from fairlead.rules.usage.money import parse_money, rounded
 from fairlead.rules.usage.periods import Period
 from fairlead.rules.usage.prices import PriceBook
-
-from .cost_oracle import STEP, reckon, total
-from .cost_worlds import World, worlds, write
 
 MANY = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
