@@ -22,11 +22,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from socket import create_server
+from threading import Thread
 
 import bcrypt
 import pytest
 import yaml
 from tests.kube.certificates import Authority
+from tests.waiting import wait_until
 
 from fairlead.wire.metrics.counters_csv import parse_counters
 
@@ -68,10 +70,12 @@ def swapped(
     process = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, env=env)
     assert process.stderr is not None
     printed: list[str] = []
+    later = Thread(target=printed.extend, args=(process.stderr,))
     try:
         for line in process.stderr:
             printed.append(line)
             if found := re.search(r"https?://127\.0\.0\.1:\d+", line):
+                later.start()
                 yield found[0], printed
                 break
         else:
@@ -81,7 +85,10 @@ def swapped(
     finally:
         if process.poll() is None:
             process.kill()
-        process.communicate()
+        process.wait()
+        if later.ident is not None:
+            later.join()
+        process.stderr.close()
 
 
 def get(url: str, tls: ssl.SSLContext | None = None, user: str = "") -> tuple[int, str]:
@@ -162,6 +169,8 @@ def test_the_chart_of_the_fourth_generation_with_everything_on(image: Path) -> N
         assert 'node_name="node-1"' in page
         reported = [line for line in printed if "no effect" in line]
         assert len(reported) == 1 and "`--dump-enabled`, `--dump-directory`" in reported[0]
+        # a thread reads what the process prints
+        wait_until("the log has a line", lambda: any(each.startswith("{") for each in printed), 30)
         logged = [json.loads(line) for line in printed if line.startswith("{")]
         assert all(set(line) >= {"time", "level", "logger", "msg"} for line in logged) and logged
 
