@@ -7,42 +7,30 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from msgspec import structs
+from tests.apps.audited_console import AuditedConsole, two_administrators
 from tests.apps.running_console import Page, console
 from tests.apps.tree_writes import FakeWrites
 from tests.console.clusters import cluster, gpu_node
 from tests.console.data_parts import MemoryObjects, MemoryRecords, StillData, claim
-from tests.console.sign_in_parts import ANNA, BOB, FakeSignInApi, Parts, group, person
+from tests.console.sign_in_parts import Parts
 from tests.console.worlds import still_world
 
 from fairlead.edge.store.address import store_address
 from fairlead.edge.store.opened import open_store
-from fairlead.model.access import Identity
-from fairlead.model.people.rows import UserRole
 from fairlead.model.pod import Pod
-from fairlead.model.records.audit import AuditFilter
 
-OLGA = person("olga", role=UserRole.ADMIN)
 ACCELERATION = "/volumes/a-ns/raw/acceleration"
 
 
-class Sent:
+class Sent(AuditedConsole):
     """A console with Anna and Olga, administrators, and Bob, a researcher of `a-ns`."""
 
     def __init__(self, page: Page, store: Any, **parts: Any) -> None:
-        self.page, self.store = page, store
+        super().__init__(page, store)
         self.data: StillData = parts["data"]
         self.records: MemoryRecords = parts["records"]
         self.objects: MemoryObjects = parts["objects"]
         self.writes: FakeWrites = parts["writes"]
-
-    async def __call__(self, who: str, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        return await self.page.ask_as(who, method, path, body)
-
-    async def audit(self) -> list[tuple[str, str, str]]:
-        return [
-            (each.action, str(each.result), f"{each.target.kind} {each.target.name}")
-            async for each in self.store.audit_rows(AuditFilter())
-        ]
 
 
 @asynccontextmanager
@@ -57,10 +45,8 @@ async def sent(
     """`carries_out`: operations are carried out, too, by the console's own loop."""
     data = data or StillData(claim("raw"), claim("other", "b-ns"))
     records, objects, writes = records or MemoryRecords(), MemoryObjects(), FakeWrites()
-    api = FakeSignInApi((ANNA, OLGA, BOB), (group("a"),))
-    api.owners["token-of-olga"] = Identity("system:serviceaccount:kube-ai:olga", "uid-olga")
     store = await open_store(store_address(f"sqlite:///{tmp_path}/store.sqlite"))
-    desk = Parts(api).desk(records=store, history=store)
+    desk = Parts(two_administrators()).desk(records=store, history=store)
     world = structs.replace(
         still_world(cluster([gpu_node()], pods)),
         data=data,

@@ -7,11 +7,12 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from msgspec import structs
+from tests.apps.audited_console import AuditedConsole, two_administrators
 from tests.apps.running_console import Page, console
 from tests.apps.still_components import StillComponents
 from tests.console.clusters import cluster, gpu_node
 from tests.console.data_parts import MemoryObjects, MemoryRecords
-from tests.console.sign_in_parts import ANNA, BOB, FakeSignInApi, Parts, group, person
+from tests.console.sign_in_parts import Parts
 from tests.console.worlds import still_world
 from tests.rules.components.plans import deployment, facts, new, there, written
 
@@ -20,7 +21,6 @@ from fairlead.edge.store.address import store_address
 from fairlead.edge.store.look import StoreLooks
 from fairlead.edge.store.opened import open_store
 from fairlead.errors import Forbidden, OutsideError, UserError
-from fairlead.model.access import Identity
 from fairlead.model.actions import Manifest, ObjectRef
 from fairlead.model.installation import Parts as InstalledParts
 from fairlead.model.installed.component_facts import (
@@ -31,13 +31,11 @@ from fairlead.model.installed.component_facts import (
 from fairlead.model.installed.finding import Finding, State
 from fairlead.model.installed.planned_installation import PlannedInstallation
 from fairlead.model.operations.operation import AfterStep, ApplyStep, HelmRelease, OperationState
-from fairlead.model.people.rows import UserRole
 from fairlead.model.records.audit import AuditFilter
 from fairlead.model.records.rows import StoreLook
 from fairlead.rules.installation.comparable import content_version
 from fairlead.wire.helm.failures import BAD_VALUES
 
-OLGA = person("olga", role=UserRole.ADMIN)
 YAML = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: mpi-operator}\n"
 SECRET = "hunter2-hunter2"
 DEPLOY = {"component": "mpi-operator", "do": "deploy", "manifests": YAML}
@@ -77,24 +75,15 @@ class GoodStores:
         return StoreLook(is_good, f"`{url}` answers" if is_good else "wrong password", "look at it")
 
 
-class Sent:
+class Sent(AuditedConsole):
     """A console with Anna and Olga, administrators, and Bob, a researcher."""
 
     def __init__(self, page: Page, store: Any, parts: dict[str, Any]) -> None:
-        self.page, self.store = page, store
+        super().__init__(page, store)
         self.components: StillComponents = parts["components"]
         self.records: MemoryRecords = parts["records"]
         self.objects: MemoryObjects = parts["objects"]
         self.installation: StillInstallation = parts["installation"]
-
-    async def __call__(self, who: str, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        return await self.page.ask_as(who, method, path, body)
-
-    async def audit(self) -> list[tuple[str, str, str]]:
-        return [
-            (each.action, str(each.result), f"{each.target.kind} {each.target.name}")
-            async for each in self.store.audit_rows(AuditFilter())
-        ]
 
 
 @asynccontextmanager
@@ -105,8 +94,6 @@ async def sent(tmp_path: Any, stores: Any = None) -> AsyncIterator[Sent]:
         "objects": MemoryObjects(),
         "installation": StillInstallation(),
     }
-    api = FakeSignInApi((ANNA, OLGA, BOB), (group("a"),))
-    api.owners["token-of-olga"] = Identity("system:serviceaccount:kube-ai:olga", "uid-olga")
     store = await open_store(store_address(f"sqlite:///{tmp_path}/store.sqlite"))
     world = structs.replace(
         still_world(cluster([gpu_node()])),
@@ -117,7 +104,9 @@ async def sent(tmp_path: Any, stores: Any = None) -> AsyncIterator[Sent]:
         installation=parts["installation"],
     )
     settings = ConsoleSettings(charts="oci://charts.example/all")
-    async with console(world, settings=settings, desk=Parts(api).desk(records=store)) as page:
+    async with console(
+        world, settings=settings, desk=Parts(two_administrators()).desk(records=store)
+    ) as page:
         yield Sent(page, store, parts)
     await store.close()
 

@@ -31,7 +31,7 @@ class StoredLedger:
 
     def __init__(self, address: StoreAddress) -> None:
         self._runner = asyncio.Runner()
-        self._store = SqlStore(address, 120)
+        self._store = SqlStore(address, PATIENT_SECONDS)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         async def call(*words: Any) -> Any:

@@ -179,12 +179,14 @@ class _Holding:
         what they would write is not what is installed now.
         """
 
+        def may_write(found: Operation) -> bool:
+            return found.state in _BEGIN_AGAIN and not found.replaced_by
+
         def ended(found: Operation) -> Operation:
-            is_over = found.state is OperationState.SUCCEEDED or found.replaced_by
-            return found if is_over else superseded(found, self._now(), self._by)
+            return superseded(found, self._now(), self._by) if may_write(found) else found
 
         for each in await self._of_installation():
-            if each.state in _BEGIN_AGAIN and not each.replaced_by:
+            if may_write(each):
                 await write_change(self._records, each, ended)
                 if each.state is OperationState.RUNNING:
                     self._say(f"operation `{each.id}` is ended: this command goes on in its place")

@@ -563,8 +563,8 @@ def _with_jobs(pods: Iterable[PastPod], workloads: Mapping[str, Workload]) -> li
     ending: defaultdict[str, list[PastPod]] = defaultdict(list)
     for past in pods:
         job = workloads.get(past.pod.owner)
-        is_one_of_several = past.ends_job and past.run_seconds is not None and job is not None
-        if is_one_of_several and job is not None and job.kind != _WORKS_ALONE:
+        has_roles = job is not None and job.kind != _WORKS_ALONE
+        if has_roles and past.ends_job and past.run_seconds is not None:
             ending[past.pod.owner].append(past)
         else:
             found.append(past)

@@ -345,9 +345,8 @@ class Replay:
         self._put(place)
         self._return_budgets(place.pod)
         is_ended_by_job = place.leaf and past.after_job is not None
-        if is_ended_by_job and place.pod.owner not in self._ended_jobs:
-            pass
-        elif past.run_seconds is not None and past.ended_at is not None:
+        has_own_end = not is_ended_by_job or place.pod.owner in self._ended_jobs
+        if has_own_end and past.run_seconds is not None and past.ended_at is not None:
             begun = past.bound_at if began and past.bound_at else now
             ends = begun + past.run_seconds if place.leaf else past.ended_at
             self._push(max(now, ends), _Event.END, (place, place.attempt))
