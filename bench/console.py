@@ -409,7 +409,9 @@ def look(port: int, seconds: float) -> str:
         page.get_by_test_id("log").locator(".line").first.wait_for()
         page.evaluate(frames)
         page.wait_for_timeout(seconds * 1000)
-        seen, nodes = page.evaluate("() => [window.seen, document.querySelectorAll('*').length]")
+        seen, nodes = page.evaluate(
+            "() => [window.seen, document.body.querySelectorAll('*').length]"
+        )
         state = page.get_by_test_id("log-state").inner_text()
         after = heap()
         browser.close()

@@ -6,6 +6,8 @@ import asyncio
 import json
 from typing import Any
 
+from tests.waiting import HANG_SECONDS
+
 TOKEN = "a-token"
 
 
@@ -44,7 +46,7 @@ async def ask(
     async def send(message: Any) -> None:
         messages.append(message)
 
-    await asyncio.wait_for(app(scope, receive, send), 10)
+    await asyncio.wait_for(app(scope, receive, send), HANG_SECONDS)
     raw = b"".join(message.get("body", b"") for message in messages[1:])
     try:
         return messages[0]["status"], json.loads(raw)

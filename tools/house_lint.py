@@ -57,6 +57,17 @@ PUBLIC_UNDERSCORES: Final = frozenset(("_replace",))
 """Documented names: `_replace` of every NamedTuple."""
 BY_NAME: Final = frozenset(("getattr", "setattr", "delattr", "hasattr", "setitem", "delitem"))
 
+WAITING: Final = frozenset(
+    (
+        *("run", "check_call", "check_output", "communicate"),
+        *("join", "wait", "result", "Barrier"),
+    )
+)
+"""Calls that wait for a program, a thread or an event."""
+LIMITS_FROM: Final = 10.0
+HANGS_AFTER: Final = 240.0
+"""Seconds. Shorter limits are part of what a test checks; `HANG_SECONDS` is the longer one."""
+
 _PUBLIC_CLASS = re.compile(r"^ *class ([A-Za-z]\w*)[:(]", re.MULTILINE)
 _DOCSTRING = re.compile(r'\A(?:#.*\n)*r?"""(.*?)"""', re.DOTALL)
 """Both read the text: to parse every module takes ten times as long."""
@@ -66,6 +77,7 @@ _QUESTION = re.compile(r"\?(\s|$)")
 _TEST_MODULE = re.compile(
     r"^ *(?:from|import) (?:[\w.]*\.)?(test_\w+)|^ *from [\w.]+ import .*\b(test_\w+)", re.MULTILINE
 )
+_LIMIT = re.compile(r"timeout=\d|\.(?:join|wait|result)\(\d")
 _MAY_TOUCH = re.compile(r"""[.'"]_|import .*\b_[a-z]|^ +_[a-z]\w*,$""", re.MULTILINE)
 """Most files match nothing of it; a syntax tree of each file would take a second."""
 
@@ -214,6 +226,36 @@ def sentences(root: Path) -> Iterator[Finding]:
                     )
 
 
+def time_limits(root: Path) -> Iterator[Finding]:
+    """A test waits for a program or a thread for `HANG_SECONDS` (tests/waiting.py), and for no
+    number of its own between LIMITS_FROM and HANGS_AFTER seconds, which a busy machine reaches.
+    """
+    for path in _python(root / "tests"):
+        text = path.read_text(encoding="utf-8")
+        if not _LIMIT.search(text):
+            continue
+        for call in ast.walk(ast.parse(text)):
+            if isinstance(call, ast.Call) and _called(call) in WAITING:
+                for limit in _limits(call):
+                    if LIMITS_FROM <= limit < HANGS_AFTER:
+                        yield _finding(
+                            root,
+                            path,
+                            call.lineno,
+                            f"`{_called(call)}` ends after {limit:g} s: take `HANG_SECONDS`",
+                        )
+
+
+def _limits(call: ast.Call) -> Iterator[float]:
+    """The numbers of seconds in a waiting call: `timeout=`, and the one argument of `join`."""
+    values = [keyword.value for keyword in call.keywords if keyword.arg == "timeout"]
+    if _called(call) in ("join", "wait", "result") and len(call.args) == 1:
+        values += call.args
+    for value in values:
+        if isinstance(value, ast.Constant) and isinstance(value.value, int | float):
+            yield value.value
+
+
 def _matched_sentences(call: ast.Call) -> Iterator[str]:
     names = {
         each.attr if isinstance(each, ast.Attribute) else getattr(each, "id", "")
@@ -259,6 +301,7 @@ RULES: Final = (
     Rule("front doors", front_doors),
     Rule("sentences", sentences),
     Rule("helpers", helpers),
+    Rule("time limits", time_limits),
 )
 
 

@@ -28,6 +28,7 @@ from tests.rules.sharing import node
 from tests.sim.objects import StillClock
 from tests.sim.small_world import small_world
 from tests.usage.memory_ledger import MemoryLedger
+from tests.waiting import HANG_SECONDS
 
 from fairlead.apps.admission_webhook import webhook_app
 from fairlead.apps.cluster_exporter import ClusterExporter, ClusterExporterSettings
@@ -150,7 +151,7 @@ class Stranger:
             "localhost" if self._trust else "127.0.0.1", self.port, ssl=self._trust
         )
 
-    async def say(self, words: bytes, seconds: float = 20.0) -> bytes:
+    async def say(self, words: bytes, seconds: float = HANG_SECONDS) -> bytes:
         """Everything that the server answers until it closes the connection; TimeoutError if it
         does not close it.
         """
@@ -192,7 +193,7 @@ async def running(name: str, patience: float = READ_SECONDS) -> AsyncIterator[St
     )
     serving = asyncio.create_task(service.run())
     try:
-        await asyncio.wait_for(service.accepting.wait(), 30)
+        await asyncio.wait_for(service.accepting.wait(), HANG_SECONDS)
         yield Stranger(sock.getsockname()[1], trust)
     finally:
         serving.cancel()

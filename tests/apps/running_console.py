@@ -13,6 +13,7 @@ from typing import Any
 import aiohttp
 from tests.console.clusters import living_cluster
 from tests.console.worlds import still_world
+from tests.waiting import HANG_SECONDS
 
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings, PastMoment
 from fairlead.apps.server import bind_socket
@@ -70,7 +71,7 @@ async def console(
     service = server.service(sock)
     task = asyncio.create_task(service.run())
     try:
-        await asyncio.wait_for(service.accepting.wait(), 30)
+        await asyncio.wait_for(service.accepting.wait(), HANG_SECONDS)
         async with aiohttp.ClientSession(
             auto_decompress=False,
             headers={"Accept-Encoding": "identity"},

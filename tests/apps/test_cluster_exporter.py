@@ -20,7 +20,7 @@ from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
 from tests.apps.company import GIB, company, readings
 from tests.apps.fakes import EPOCH, FakeCluster, FakeReadings, FixedClock
-from tests.waiting import until
+from tests.waiting import HANG_SECONDS, until
 
 from fairlead.apps import cluster_exporter
 from fairlead.apps.cluster_exporter import COMPATIBILITIES, ClusterExporter, ClusterExporterSettings
@@ -584,7 +584,7 @@ async def test_a_cluster_that_is_read_is_not_ready_before_its_first_page(
     may_be_made = threading.Event()
 
     def late(pieces: Iterator[bytes]) -> MetricsPage:
-        may_be_made.wait(30)
+        may_be_made.wait(HANG_SECONDS)
         return make_page(pieces)
 
     monkeypatch.setattr(cluster_exporter, "make_page", late)
@@ -662,7 +662,7 @@ async def test_of_two_refreshes_the_later_one_makes_the_page(
         page = make_page(pieces)
         if not is_making.is_set():
             is_making.set()
-            may_be_made.wait(30)
+            may_be_made.wait(HANG_SECONDS)
         return page
 
     monkeypatch.setattr(cluster_exporter, "make_page", slow_at_first)

@@ -14,7 +14,7 @@ from tests.apps.described_answers import check_against, description
 from tests.apps.moved_console import moved
 from tests.apps.running_console import console
 from tests.sim.small_world import EPOCH, pod
-from tests.waiting import until
+from tests.waiting import HANG_SECONDS, until
 
 from fairlead.console.pages.endpoints import BASE
 
@@ -169,7 +169,7 @@ async def test_a_real_clusters_time_cannot_be_moved() -> None:
 async def test_a_listener_learns_that_time_was_moved() -> None:
     async with moved() as one, one.page.session.get(f"{one.page.url}{BASE}/changes") as stream:
         lines = stream.content
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(HANG_SECONDS):
             # the first message announces every topic
             while b'"clock"' not in await lines.readline():
                 pass

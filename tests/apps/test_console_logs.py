@@ -14,7 +14,7 @@ from aiohttp import web
 from tests.apps.log_console import JOB, page_over, refusing
 from tests.apps.running_console import console
 from tests.console.tenants import BOB, SignedIn
-from tests.waiting import until
+from tests.waiting import HANG_SECONDS, until
 
 LOG = "/api/v1/namespaces/team-a/pods/bert-worker-0/log"
 
@@ -58,7 +58,7 @@ async def test_a_followed_log_arrives_as_written_and_ends_upstream_when_the_brow
             assert await stream.content.readexactly(4) == b"two\n"
             assert page.server.logs.count == 1
             stream.close()
-        await asyncio.wait_for(left.wait(), 10)
+        await asyncio.wait_for(left.wait(), HANG_SECONDS)
         await until(lambda: page.server.logs.count == 0)
 
 

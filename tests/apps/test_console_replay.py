@@ -19,6 +19,7 @@ from tests.console.sign_in_parts import FakeRecords, FakeSignInApi, Parts
 from tests.console.worlds import StillClock, still_world
 from tests.usage.memory_ledger import MemoryLedger
 from tests.usage.replayed_world import MODEL, lived
+from tests.waiting import HANG_SECONDS
 
 from fairlead.console.pages.endpoints import BASE
 from fairlead.console.pages.openapi import openapi_document
@@ -51,7 +52,7 @@ class Site:
 
     async def ended(self) -> dict[str, Any]:
         """The replay when it no longer runs."""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(HANG_SECONDS):
             while True:
                 _, found = await self.ask("anna")
                 if found["state"] != "running":

@@ -32,7 +32,7 @@ from tests.apps.fakes import (
     process,
 )
 from tests.asgi import ask
-from tests.waiting import until
+from tests.waiting import HANG_SECONDS, until
 
 from fairlead.apps.configuration import counters_file
 from fairlead.apps.gpu_exporter import (
@@ -858,7 +858,7 @@ async def test_a_reload_under_way_is_reported(tmp_path: Path) -> None:
 
     def hold(_: float) -> None:
         begun.set()
-        may_end.wait(30)
+        may_end.wait(HANG_SECONDS)
 
     devices, counters = FakeDevices([device()]), counters_file.CountersFile(str(path), sleep=hold)
     async with serving(devices, counters=counters) as url, aiohttp.ClientSession() as session:
@@ -1019,7 +1019,7 @@ async def test_a_reload_that_takes_long_delays_no_request(
 
     def slow(text: str) -> CounterSet:
         begun.set()
-        ended_in_time.append(may_end.wait(10))
+        ended_in_time.append(may_end.wait(HANG_SECONDS))
         return parse_counters(text)
 
     monkeypatch.setattr(counters_file, "parse_counters", slow)
@@ -1147,7 +1147,7 @@ async def test_a_scraper_that_never_reads_delays_no_request() -> None:
         deaf = [await asyncio.open_connection("127.0.0.1", port, limit=1) for _ in range(5)]
         for _, writer in deaf:
             writer.write(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(HANG_SECONDS):
             for _ in range(5):
                 assert (await session.get(f"{url}/metrics")).status == 200
         for _, writer in deaf:

@@ -10,7 +10,7 @@ import pytest
 from msgspec import structs
 from tests.console.clusters import EPOCH
 from tests.console.data_parts import MemoryObjects, MemoryRecords
-from tests.waiting import until
+from tests.waiting import HANG_SECONDS, until
 
 from fairlead.apps.leader import LeaseTimes
 from fairlead.apps.operations.history import HistoryKeeper
@@ -142,7 +142,7 @@ async def test_who_resumes_beside_a_living_process_is_refused_when_it_renews_its
     async with Process("b", records, objects).running():
         await until(lambda: records.by_id["one"].holder == "b")
         with pytest.raises(OperationTaken) as caught:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(HANG_SECONDS):
                 await runner_of("c", records, objects).resume("one", patience=3600.0)
         assert caught.value.what == "operation `one` is at work elsewhere: b"
         assert caught.value.hint == (

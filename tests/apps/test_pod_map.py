@@ -10,7 +10,7 @@ import pytest
 from msgspec import structs
 from tests.apps.fakes import EPOCH, device, lost_device, memory
 from tests.rules.devices.pod_devices import IDS, MEMORY, given, held
-from tests.waiting import until
+from tests.waiting import HANG_SECONDS, until
 
 from fairlead.apps.pod_map import PLACEMENT, RETRY_SECONDS, PodMap
 from fairlead.errors import OutsideError
@@ -564,11 +564,11 @@ async def test_a_process_of_an_unknown_pod_makes_the_agent_ask_the_kubelet_soon_
     running = asyncio.create_task(pods.run(lambda: None))
     sample = structs.replace(device(), uuid=CARD, seen=(GpuProcess(7, "C", 1 << 20, None),))
     try:
-        await asyncio.wait_for(asked.wait(), 30)
+        await asyncio.wait_for(asked.wait(), HANG_SECONDS)
         asked.clear()
         for _ in range(3):
             await asyncio.to_thread(pods.attributed, [sample])
-        await asyncio.wait_for(asked.wait(), 30)
+        await asyncio.wait_for(asked.wait(), HANG_SECONDS)
         asked.clear()
         await asyncio.to_thread(pods.attributed, [sample])
         with pytest.raises(TimeoutError):

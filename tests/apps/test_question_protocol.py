@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from tests.apps.every_server import Stranger
-from tests.waiting import until
+from tests.waiting import HANG_SECONDS, until
 
 from fairlead.apps import question_protocol
 from fairlead.apps.question_protocol import TEXT, Answer, Question
@@ -58,7 +58,7 @@ async def answering() -> AsyncIterator[tuple[Stranger, Answers]]:
     serving = asyncio.create_task(serve(answers, sock=sock, ready=ready, read_seconds=PATIENCE))
     answers.stop = serving.cancel
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(HANG_SECONDS):
             await ready.wait()
             yield Stranger(sock.getsockname()[1], None), answers
     finally:

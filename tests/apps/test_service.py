@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 from starlette.applications import Starlette
 from tests.apps.plain_requests import ask
-from tests.waiting import until
+from tests.waiting import HANG_SECONDS, until
 
 from fairlead.apps.server import bind_socket
 from fairlead.apps.service import Loop, Probes, ServedApp, pages_app, run, together
@@ -138,7 +138,7 @@ async def test_a_hangup_lets_every_service_read_again_or_ends_all() -> None:
     assert not running.done() and reloads == ["a", "b"]
     os.kill(os.getpid(), signal.SIGTERM)
     await running
-    await asyncio.wait_for(run(service(), on_ready=hang_up, ends_on_hangup=True), 10)
+    await asyncio.wait_for(run(service(), on_ready=hang_up, ends_on_hangup=True), HANG_SECONDS)
 
 
 async def test_all_is_up_once_every_service_accepts_and_is_ready() -> None:

@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 from cryptography import x509
 from tests.kube.certificates import Authority, KeyPair
-from tests.waiting import until
+from tests.waiting import HANG_SECONDS, until
 
 from fairlead.apps import serving_certificate
 from fairlead.apps.admission_webhook import webhook_app
@@ -26,7 +26,7 @@ from fairlead.errors import UserError
 def serial(port: int) -> int:
     """The serial number of the certificate that the server presents."""
     return x509.load_pem_x509_certificate(
-        ssl.get_server_certificate(("127.0.0.1", port), timeout=30).encode()
+        ssl.get_server_certificate(("127.0.0.1", port), timeout=HANG_SECONDS).encode()
     ).serial_number
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from tests.apps.every_server import SERVERS, TOKEN, WITH_TLS, WRITES, Stranger, running
+from tests.waiting import HANG_SECONDS
 
 from fairlead.apps.console_server import ConsoleSettings
 from fairlead.apps.patient_protocol import HEAD_BYTES_MAX
@@ -56,7 +57,7 @@ async def at_every_server(check: Check, *, patience: float = PATIENCE) -> None:
     """
 
     async def at(server: str) -> None:
-        async with running(server, patience) as stranger, asyncio.timeout(20):
+        async with running(server, patience) as stranger, asyncio.timeout(HANG_SECONDS):
             try:
                 await check(server, stranger)
             except BaseException as error:
@@ -143,7 +144,7 @@ async def test_a_connection_between_two_requests_is_kept() -> None:
 async def test_a_watch_and_a_stream_of_hints_go_on() -> None:
     asked = {"api server": b"/api/v1/configmaps?watch=1", "console": b"/api/v1/changes"}
     for server, target in asked.items():
-        async with running(server, PATIENCE) as stranger, asyncio.timeout(20):
+        async with running(server, PATIENCE) as stranger, asyncio.timeout(HANG_SECONDS):
             reader, writer = await stranger.connect()
             writer.write(
                 b"GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer a-token\r\n\r\n"
@@ -266,7 +267,7 @@ async def answering(
         serve(app, sock=sock, ready=ready, read_seconds=PATIENCE, write_seconds=write_seconds)
     )
     try:
-        await asyncio.wait_for(ready.wait(), 5)
+        await asyncio.wait_for(ready.wait(), HANG_SECONDS)
         yield Stranger(sock.getsockname()[1], None)
     finally:
         serving.cancel()
@@ -288,7 +289,7 @@ async def test_an_answer_may_outlast_a_request_and_half_a_request_behind_it_wait
         b"GET /half HTTP/1.1\r\n",
         b"POST /half HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf",
     )
-    async with answering(respond) as stranger, asyncio.timeout(20):
+    async with answering(respond) as stranger, asyncio.timeout(HANG_SECONDS):
         connections = [await stranger.connect() for _ in behind]
         for (_, writer), more in zip(connections, behind, strict=True):
             writer.write(b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n" + more)
@@ -307,7 +308,7 @@ async def test_a_client_that_gets_continue_continues() -> None:
     async def respond(scope: dict[str, Any], receive: Callable[[], Awaitable[Any]]) -> bytes:
         return (await receive())["body"]  # type: ignore[no-any-return]
 
-    async with answering(respond) as stranger, asyncio.timeout(20):
+    async with answering(respond) as stranger, asyncio.timeout(HANG_SECONDS):
         reader, writer = await stranger.connect()
         writer.write(
             b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n"
@@ -332,7 +333,7 @@ async def test_a_stream_ends_with_its_connection_though_another_request_waited_b
         has_ended.set()
         return b""
 
-    async with answering(respond) as stranger, asyncio.timeout(20):
+    async with answering(respond) as stranger, asyncio.timeout(HANG_SECONDS):
         _, writer = await stranger.connect()
         writer.write(b"GET /stream HTTP/1.1\r\nHost: x\r\n\r\n" * 2)
         await writer.drain()
@@ -351,7 +352,10 @@ async def test_a_client_that_does_not_read_the_answer_is_dropped_and_one_that_re
         )
 
     ask = b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n"
-    async with answering(respond, write_seconds=PATIENCE) as stranger, asyncio.timeout(20):
+    async with (
+        answering(respond, write_seconds=PATIENCE) as stranger,
+        asyncio.timeout(HANG_SECONDS),
+    ):
         reader, writer = await asyncio.open_connection("127.0.0.1", stranger.port, limit=1 << 10)
         writer.write(ask % b"/large")
         kept_reader, kept = await stranger.connect()

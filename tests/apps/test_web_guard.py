@@ -18,7 +18,7 @@ import pytest
 import yaml
 from tests.apps.fakes import FakeDevices, FixedClock, four_cards
 from tests.kube.certificates import Authority, KeyPair
-from tests.waiting import until
+from tests.waiting import HANG_SECONDS, until
 
 from fairlead.apps.configuration import passwords
 from fairlead.apps.configuration.web_guard import WebGuard
@@ -92,7 +92,7 @@ async def guarded(path: Path) -> AsyncIterator[Page]:
     service = exporter.service(sock, guard)
     running = asyncio.create_task(service.run())
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(HANG_SECONDS):
             await service.accepting.wait()
             yield Page(sock.getsockname()[1])
     finally:
@@ -165,7 +165,7 @@ async def test_a_right_password_is_checked_once_and_wrong_ones_delay_no_request(
 
     def slowly(password: bytes, hashed: bytes) -> bool:
         if password == b"slow":
-            opened.wait(20)
+            opened.wait(HANG_SECONDS)
         checked.append(password)
         return bcrypt.checkpw(password, hashed)
 

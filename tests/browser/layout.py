@@ -8,6 +8,9 @@ from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from playwright.sync_api import expect
 from tests.browser.chromium import Window
 
+DOM_NODES: Final = 1000
+"""A page has fewer: docs/spec/console.md#scale."""
+
 CUT: Final = """() => {
     const found = [];
     for (const element of document.querySelectorAll('main *, .header *')) {
@@ -103,3 +106,10 @@ def cut_texts(tab: Window) -> list[str]:
     except PlaywrightTimeout:
         return cast(list[str], tab.page.evaluate(CUT))
     return []
+
+
+def dom_nodes(tab: Window) -> int:
+    """The elements of the page. The head does not count: the console preloads the code of other
+    pages there while it rests.
+    """
+    return int(tab.page.evaluate("document.body.querySelectorAll('*').length"))

@@ -8,6 +8,8 @@ import urllib.request
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 
+from tests.waiting import HANG_SECONDS
+
 from fairlead.apps.console_server import ConsoleServer
 from fairlead.apps.server import bind_socket
 from fairlead.console.http.sign_in.desk import SignInDesk
@@ -42,7 +44,7 @@ def served(
     thread.start()
     try:
         first = "overview" if desk is None else "signin/methods"
-        urllib.request.urlopen(f"{address}/api/v1/{first}", timeout=60).read()
+        urllib.request.urlopen(f"{address}/api/v1/{first}", timeout=HANG_SECONDS).read()
         yield address
     finally:
         loop.call_soon_threadsafe(task.cancel)

@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import Browser, expect
 from tests.browser.chromium import window
+from tests.browser.layout import DOM_NODES, dom_nodes
 from tests.browser.sight import Sight, soon
 
 
@@ -28,7 +29,7 @@ def test_a_log_is_the_one_that_kubectl_shows_and_tabs_go_by_keyboard(
         expect(tab.page.locator("[data-found=here]")).to_have_count(1)
         tab.page.get_by_label("Wrap").check()
         expect(lines.first).to_be_visible()
-        assert tab.page.evaluate("document.querySelectorAll('*').length") < 1000
+        assert dom_nodes(tab) < DOM_NODES
         tab.keep("job-logs")
 
         tab.page.get_by_role("tab", name="Logs").focus()

@@ -15,11 +15,11 @@ from playwright.sync_api import Browser, expect
 from tests.browser.chromium import Window, window
 from tests.browser.sight import JOB_KINDS, Sight, soon
 from tests.kube.laptop import Laptop
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 
 def answer(sight: Sight, query: str = "") -> dict[str, Any]:
-    with urllib.request.urlopen(f"{sight.url}/api/v1/mine{query}", timeout=30) as found:
+    with urllib.request.urlopen(f"{sight.url}/api/v1/mine{query}", timeout=HANG_SECONDS) as found:
         return dict(json.load(found))
 
 
@@ -81,7 +81,7 @@ def test_the_line_beside_what_could_start_now_starts_it(
             shell=True,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=HANG_SECONDS,
             env=environment,
             check=False,
         )

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 from msgspec import structs
 from playwright.sync_api import Browser, Response, expect
-from tests.browser.chromium import Window, window
+from tests.browser.chromium import window
+from tests.browser.layout import DOM_NODES, dom_nodes
 from tests.browser.still_console import served
 from tests.console.clusters import large_cluster, living_cluster
 from tests.console.worlds import still_world
@@ -22,7 +23,6 @@ from fairlead.model.quota.tree import QuotaNode
 
 pytestmark = pytest.mark.turns(2, 0)
 
-DOM_NODES = 1000
 ANSWER_BYTES = 1_000_000
 PAGE_ROWS = 50
 
@@ -31,10 +31,6 @@ PAGE_ROWS = 50
 def url() -> Iterator[str]:
     with served(still_world(large_cluster())) as address:
         yield address
-
-
-def dom_nodes(tab: Window) -> int:
-    return int(tab.page.evaluate("document.querySelectorAll('*').length"))
 
 
 def answers_until_rows(browser: Browser, url: str) -> dict[str, int]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, expect
 from tests.browser.chromium import Window, window
-from tests.browser.layout import SIDEWAYS, cut_texts, settle
+from tests.browser.layout import DOM_NODES, SIDEWAYS, cut_texts, dom_nodes, settle
 from tests.browser.made_objects import pytorch_job
 from tests.browser.sight import Sight
 from tests.browser.signed_in import check_axe, signed_in, tab_to
@@ -25,7 +25,6 @@ from fairlead.errors import StoreDown
 ANN = 144 + 4
 BOB = 2 * (HOURS - 50)
 NODE_HOUR, LIST_HOUR = 40, 50
-DOM_NODES = 1000
 
 
 @pytest.fixture
@@ -73,7 +72,7 @@ def test_usage_by_user_has_hours_idle_share_and_cost(address: str, browser: Brow
         assert list(days.values()) == [f"{4 * 18 + 4}.0", f"{4 * 18}.0", "0.0"]
         tab.page.get_by_text("Use", exact=True).first.click()
         assert list(tab.column("usage-days", "Idle").values()) == ["0.0", "0.0", f"{BOB}.0"]
-        assert tab.page.evaluate("document.querySelectorAll('*').length") < DOM_NODES
+        assert dom_nodes(tab) < DOM_NODES
         tab.keep("usage")
 
 
@@ -141,7 +140,7 @@ def test_idle_names_who_to_ask_and_where_the_money_went(address: str, browser: B
             expect(item).to_contain_text(f"{100 * hours / total:.1f}%")
             expect(item).to_contain_text(f"{NODE_HOUR * 0.9 * hours / 8:,.2f}")
         expect(tab.at("table-idle-nodes")).to_contain_text("gpu-1")
-        assert tab.page.evaluate("document.querySelectorAll('*').length") < DOM_NODES
+        assert dom_nodes(tab) < DOM_NODES
         tab.keep("idle")
 
 
@@ -356,4 +355,4 @@ def test_on_the_laptop_a_deleted_job_stays_in_the_ledger(
         tab.open("/idle", "idle")
         expect(tab.at("panel-idle-split")).to_be_visible()
         tab.keep("idle-laptop")
-        assert tab.page.evaluate("document.querySelectorAll('*').length") < DOM_NODES
+        assert dom_nodes(tab) < DOM_NODES

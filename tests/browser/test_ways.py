@@ -21,7 +21,7 @@ from tests.browser.sight import Sight, soon
 from tests.kube.laptop import Laptop
 from tests.kube.programs import program
 from tests.kube.servers import running
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 pytestmark = pytest.mark.turns(2, 1)
 
@@ -340,14 +340,14 @@ def all_run(commands: list[str], laptop: Laptop, folder: Path) -> dict[str, Any]
             shell=True,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=HANG_SECONDS,
             env=environment,
             check=False,
         )
         assert (done.returncode, done.stdout == "") == (0, False), f"{command}: {done.stderr}"
     words = shlex.split(curl)
     assert words[:2] == ["curl", "-s"], "a machine may have no curl: its address is asked here"
-    with urllib.request.urlopen(words[2], timeout=30) as answer:
+    with urllib.request.urlopen(words[2], timeout=HANG_SECONDS) as answer:
         found: dict[str, Any] = json.load(answer)
         return found
 

@@ -16,6 +16,8 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from unittest.mock import patch
 
+from tests.waiting import HANG_SECONDS
+
 from fairlead.run.main import main
 
 PROGRAM = (sys.executable, "-c", "from fairlead.run.programs import run_arena; run_arena()")
@@ -57,7 +59,7 @@ def arena_process(home: Path, *arguments: str, **env: str) -> subprocess.Complet
         [*PROGRAM, *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         env=environment(home, **env),
         check=False,
     )

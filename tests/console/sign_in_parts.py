@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import structs
+from tests.waiting import HANG_SECONDS
 
 from fairlead.console.http.sign_in.desk import SignInDesk
 from fairlead.console.http.sign_in.tools import SignInTools
@@ -116,7 +117,7 @@ class FakeSignInApi:
 
     async def settle(self) -> None:
         """Until the console has seen every change."""
-        await asyncio.wait_for(self._changes.join(), 30)
+        await asyncio.wait_for(self._changes.join(), HANG_SECONDS)
         await asyncio.sleep(0)
 
     async def owner_of(self, token: str) -> Identity | Refusal:

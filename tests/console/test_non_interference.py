@@ -31,6 +31,7 @@ from tests.console.worlds import StillCluster
 from tests.examples import examples
 from tests.usage.kept import StateKeeper
 from tests.usage.memory_ledger import MemoryLedger
+from tests.waiting import HANG_SECONDS
 
 from fairlead.apps.console_server import ConsoleServer
 from fairlead.cli.submit.forms import SubmitForms
@@ -176,7 +177,7 @@ class Asked:
         async def send(message: Any) -> None:
             sent.append(message)
 
-        await asyncio.wait_for(self.server.app(scope, receive, send), 30)  # type: ignore[arg-type]
+        await asyncio.wait_for(self.server.app(scope, receive, send), HANG_SECONDS)  # type: ignore[arg-type]
         headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
         body = b"".join(each.get("body", b"") for each in sent[1:])
         if b'"csrf":' in body:  # of each sign-in another

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.waiting import HANG_SECONDS
+
 from fairlead.apps.server import bind_socket, serve
 from fairlead.ports import Clock
 from fairlead_sim.access.roles import install_roles
@@ -51,7 +53,7 @@ class SimulatedServer:
         async def acting() -> Any:
             return act(self.cluster)
 
-        return asyncio.run_coroutine_threadsafe(acting(), self.loop).result(timeout=20)
+        return asyncio.run_coroutine_threadsafe(acting(), self.loop).result(timeout=HANG_SECONDS)
 
 
 @contextmanager
@@ -90,12 +92,12 @@ def simulated_server(
     )
     thread = threading.Thread(target=_run, args=(loop, serving), name="simulated-api", daemon=True)
     thread.start()
-    asyncio.run_coroutine_threadsafe(ready.wait(), loop).result(timeout=20)
+    asyncio.run_coroutine_threadsafe(ready.wait(), loop).result(timeout=HANG_SECONDS)
     try:
         yield SimulatedServer(folder / "simulated.kubeconfig", address, cluster, logs, loop)
     finally:
         loop.call_soon_threadsafe(serving.cancel)
-        thread.join(timeout=10)
+        thread.join(timeout=HANG_SECONDS)
 
 
 def bare_cluster(clock: Clock, log_capacity: int = 10_000) -> StoredCluster:

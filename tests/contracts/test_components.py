@@ -16,6 +16,7 @@ import pytest
 import yaml
 from tests.contracts.api_client import APPLY, ApiClient, until
 from tests.kube.servers import FAIRLEAD, environment, fairlead_answer
+from tests.waiting import HANG_SECONDS
 
 from fairlead.model.installation import INSTALLATION_LABEL, SYSTEM_PART
 from fairlead.wire.operations.record import lease_name
@@ -291,7 +292,7 @@ def test_a_killed_command_is_finished_with_all_components(deployed: Deployed, wa
         until("its first objects", lambda: pair.count() > 0)
     finally:
         killed.send_signal(signal.SIGKILL)
-        killed.communicate(timeout=60)
+        killed.communicate(timeout=HANG_SECONDS)
     assert pair.count() < 32
     records = pair.records()
     assert set(records) == {f"component/{id}" for id in pair.IDS}

@@ -15,6 +15,7 @@ import pytest
 from msgspec import structs
 from tests.contracts.api_client import ApiClient
 from tests.contracts.operation_bench import Bench, on_bench
+from tests.waiting import HANG_SECONDS
 
 from fairlead.apps.leader import LeaseTimes
 from fairlead.apps.operations.runner import OperationRunner, OperationTaken
@@ -77,7 +78,7 @@ class Line:
 
 def on_line(api: ApiClient, work: Callable[[Line], Awaitable[Any]]) -> None:
     async def run(bench: Bench) -> None:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(HANG_SECONDS):
             await work(Line(api, bench))
 
     on_bench(api, run)

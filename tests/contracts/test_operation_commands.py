@@ -13,6 +13,7 @@ import pytest
 from tests.contracts.api_client import ApiClient, until
 from tests.contracts.conftest import new_space
 from tests.kube.servers import FAIRLEAD, environment, fairlead_answer
+from tests.waiting import HANG_SECONDS
 
 from fairlead.model.actions import ObjectRef
 from fairlead.model.installation import INSTALLATION_LABEL, SYSTEM_PART
@@ -128,7 +129,10 @@ def test_an_operation_is_seen_and_goes_on_after_its_process_was_killed(recorded:
         until("another process is at work", lambda: recorded.state["holder"] not in ("", before))
         made = recorded.api.post(recorded.place, recorded.config_map("later"))
         assert made.status == 201
-        printed, followed = second.communicate(timeout=60)[0], follower.communicate(timeout=60)[0]
+        printed, followed = (
+            second.communicate(timeout=HANG_SECONDS)[0],
+            follower.communicate(timeout=HANG_SECONDS)[0],
+        )
     assert (second.returncode, follower.returncode) == (0, 0), printed + followed
     for output in (printed, followed):
         lines = output.splitlines()
@@ -150,7 +154,7 @@ def test_a_cancelled_operation_is_undone_by_the_process_at_work(recorded: Record
         assert time.monotonic() - began < 25
         assert recorded.api.get(f"{recorded.place}/made").status == 200
         assert "will end before its next step" in recorded.run("cancel", recorded.id)
-        printed = process.communicate(timeout=60)[0]
+        printed = process.communicate(timeout=HANG_SECONDS)[0]
     assert process.returncode == 1
     assert f"operation `{recorded.id}` was cancelled" in printed
     assert "[undo 1/1] Remove ConfigMap made" in printed

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.contracts.api_client import ApiClient
 from tests.contracts.operation_bench import Bench, Death, Fault, on_bench
+from tests.waiting import HANG_SECONDS
 
 from fairlead.apps.leader import LeaseTimes
 from fairlead.apps.operations.history import HistoryKeeper
@@ -69,7 +70,7 @@ def test_two_servers_finish_each_operation_once(api: ApiClient, tmp_path: Path) 
 
         servers = [asyncio.ensure_future(server(name).run()) for name in ("one", "other")]
         try:
-            async with asyncio.timeout(120):
+            async with asyncio.timeout(HANG_SECONDS):
                 await are_kept.wait()
         finally:
             for each in servers:

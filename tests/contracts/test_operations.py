@@ -13,6 +13,7 @@ from msgspec import structs
 from tests.contracts.api_client import ApiClient
 from tests.contracts.operation_bench import Bench, Death, Fault, deaths, on_bench
 from tests.turns import in_turn
+from tests.waiting import HANG_SECONDS
 
 from fairlead.apps.operations.runner import OperationRunner, OperationTaken
 from fairlead.errors import ChangedMeanwhile, OutsideError
@@ -163,7 +164,7 @@ def test_a_second_process_does_not_work_beside_the_first(api: ApiClient) -> None
             sleep=pause,
         )
         running = asyncio.ensure_future(first.run(id))
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(HANG_SECONDS):
             await begun_at.wait()
             with pytest.raises(OperationTaken) as taken:
                 await bench.runner().run(id)

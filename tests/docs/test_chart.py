@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.kube.helm import chart_tool
+from tests.waiting import HANG_SECONDS
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -41,7 +42,7 @@ def test_the_package_is_the_same_bytes_from_any_process(
         umask=0o077,
         check=True,
         capture_output=True,
-        timeout=120,
+        timeout=HANG_SECONDS,
     )
     (path,) = folder.iterdir()
     assert path.read_bytes() == chart_tool().package(files)

@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tests.waiting import HANG_SECONDS
 from tools.plain_english import GLOSSARY, findings, read_table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -89,7 +90,9 @@ def test_towncrier_writes_fragments_into_the_changelog(tmp_path: Path) -> None:
         "--date",
         "2030-01-02",
     ]
-    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True, timeout=60)
+    subprocess.run(
+        command, cwd=tmp_path, check=True, capture_output=True, text=True, timeout=HANG_SECONDS
+    )
     before = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     after = (tmp_path / "CHANGELOG.md").read_text(encoding="utf-8")
     head, mark, rest = before.partition(CONFIGURATION["start_string"])

@@ -22,6 +22,7 @@ from tests.documents.printed import alike, compared
 from tests.kube.laptop import Laptop, running_laptop
 from tests.kube.programs import program
 from tests.kube.servers import environment
+from tests.waiting import HANG_SECONDS
 
 LOGS = HERE.parents[1] / "test-output" / "kube"
 STANDS_STILL = ("000",)
@@ -106,7 +107,7 @@ def typed(command: dict[str, Any], laptop: Laptop, folder: Path) -> list[str]:
         env=typed_in,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         check=False,
     )
     if done.returncode:
@@ -148,7 +149,12 @@ def fairlead_time(laptop: Laptop, *words: str) -> dict[str, Any]:
         "json",
     ]
     done = subprocess.run(
-        command, env=environment(), capture_output=True, text=True, timeout=120, check=True
+        command,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=HANG_SECONDS,
+        check=True,
     )
     printed: dict[str, Any] = json.loads(done.stdout)
     return printed

@@ -23,7 +23,7 @@ from tests.kube.extender import extended_scheduler
 from tests.kube.objects import Object, cpu_node, gpu_node, share_node
 from tests.kube.operators import running_operators
 from tests.kube.servers import environment
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 MASTER = {"node-role.kubernetes.io/master": ""}
 FIRST_LOOK = """\
@@ -185,7 +185,12 @@ def typed(cluster: ControlPlane, command: dict[str, Any]) -> list[str]:
             command, cluster.admin.run(*arguments[1:3], str(EXAMPLES / arguments[3]))
         )
     done = subprocess.run(
-        arguments, env=typed_in, capture_output=True, text=True, timeout=120, check=False
+        arguments,
+        env=typed_in,
+        capture_output=True,
+        text=True,
+        timeout=HANG_SECONDS,
+        check=False,
     )
     return (
         [f"{done.returncode}: {done.stderr}"]

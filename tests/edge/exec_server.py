@@ -24,6 +24,7 @@ from typing import Any
 from aiohttp import WSMsgType, web
 from tests.edge.pki import Pair
 from tests.edge.scripted import ReceivedRequest, Reply, Stream, server_context, status
+from tests.waiting import HANG_SECONDS
 
 V5 = "v5.channel.k8s.io"
 STDIN, STDOUT, STDERR, STATUS, SIZE, CLOSE = 0, 1, 2, 3, 4, 255
@@ -63,13 +64,13 @@ class ExecServer:
 
     def __enter__(self) -> ExecServer:
         self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(30)
+        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(HANG_SECONDS)
         return self
 
     def __exit__(self, *_: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(30)
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(HANG_SECONDS)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(30)
+        self._thread.join(HANG_SECONDS)
         self._loop.close()
 
     async def _start(self) -> None:

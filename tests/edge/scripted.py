@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from tests import protobuf_bodies
 from tests.edge.pki import Pair
+from tests.waiting import HANG_SECONDS
 
 from fairlead.wire.kube.forms import PROTOBUF
 
@@ -102,7 +103,9 @@ class ScriptedServer:
 
     def __enter__(self) -> ScriptedServer:
         self._thread.start()
-        self._server = asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(10)
+        self._server = asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(
+            HANG_SECONDS
+        )
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -112,9 +115,9 @@ class ScriptedServer:
         """May be called twice: a test stops the server in the middle of an outage."""
         if self._loop.is_closed():
             return
-        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(HANG_SECONDS)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(HANG_SECONDS)
         self._loop.close()
 
     async def _start(self) -> asyncio.Server:

@@ -7,6 +7,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from tests.waiting import HANG_SECONDS
+
 ROUNDS = """
 import importlib, sys, threading
 from fairlead.edge.connection.decoders import decoder_of
@@ -35,6 +37,10 @@ print("all read")
 
 def test_threads_that_read_new_types_at_once() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", ROUNDS], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", ROUNDS],
+        capture_output=True,
+        text=True,
+        timeout=HANG_SECONDS,
+        check=False,
     )
     assert (done.returncode, done.stdout) == (0, "all read\n"), done.stderr

@@ -21,7 +21,7 @@ from tests.edge.pki import Authority
 from tests.edge.proxy import TestProxy
 from tests.edge.scripted import Reply, ScriptedServer, Stream, page, pod, status
 from tests.edge.twins import TWINS, Twin, connection_to, pod_reader
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 from fairlead.edge.connection.credentials import ClientCertificate, Credentials, IssuedCredentials
 from fairlead.edge.kube.api_failure import ApiFailure, ForbiddenByServer, Unreachable
@@ -148,7 +148,7 @@ YS = b'{"resources": [{"name": "ys"}]}'
 
 def test_threads_ask_for_what_is_begun_at_once() -> None:
     """No group of an older server is answered before all three are requested."""
-    all_asked = threading.Barrier(3, timeout=30)
+    all_asked = threading.Barrier(3, timeout=HANG_SECONDS)
 
     class Meeting(KubeBlocking):
         def ask(self, asked: SendRequest) -> Answer:
@@ -167,7 +167,7 @@ async def test_tasks_ask_for_what_is_begun_at_once() -> None:
         async def ask(self, asked: SendRequest) -> Answer:
             if asked.request.path == "/apis":
                 return GROUPS
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(HANG_SECONDS):
                 await all_asked.wait()
             return Answer(200, {}, YS)
 
@@ -229,7 +229,7 @@ async def test_what_was_begun_ends_with_its_conversation(items: str) -> None:
     listing = asyncio.create_task(
         Silent(connection_to("http://127.0.0.1:1")).list_all(pod_reader())
     )
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(HANG_SECONDS):
         await begun.wait()
         if items == "[]":
             listing.cancel()

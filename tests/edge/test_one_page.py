@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from tests.waiting import HANG_SECONDS
 
 from fairlead.edge.prometheus import one_page
 from fairlead.edge.prometheus.one_page import read_page
@@ -38,7 +39,7 @@ def server() -> Iterator[str]:
     yield f"http://127.0.0.1:{pages.server_port}"
     pages.shutdown()
     pages.server_close()
-    thread.join(10)
+    thread.join(HANG_SECONDS)
 
 
 def test_its_text(server: str) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.waiting import HANG_SECONDS
 
 from fairlead.edge.files.simulated_backend import SimulatedBackend
 from fairlead.edge.files.simulated_loads import (
@@ -78,7 +79,7 @@ def test_a_load_ends_by_itself(tmp_path: Path) -> None:
 
 def test_a_load_whose_process_is_gone_holds_no_longer(tmp_path: Path) -> None:
     gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait(timeout=30)
+    gone.wait(timeout=HANG_SECONDS)
     for name, namespace in (("ours", own_pid_namespace()), ("theirs", "pid:[1]")):
         load = SimulatedLoad(gone.pid, namespace, time.time() + 60, {1001: 1.0})
         (tmp_path / f"{name}.load").write_bytes(render_simulated_load(load))

@@ -28,6 +28,7 @@ from tests.edge.world_objects import (
     node,
     tree,
 )
+from tests.waiting import HANG_SECONDS
 
 from fairlead.edge.kube.cluster import DISCOVERY_SECONDS, KubeCluster
 from fairlead.edge.kube.kube_api import KubeApi
@@ -100,7 +101,7 @@ class Living:
             await asyncio.sleep(min(seconds, 0.01))
 
     async def until(self, is_true: Callable[[ClusterSnapshot], object]) -> ClusterSnapshot:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANG_SECONDS):
             while not is_true(snapshot := self.cluster.snapshot()):
                 # later than the time during which an unchanged snapshot is returned again
                 self.clock.at += 2

@@ -11,6 +11,8 @@ from tests.image.archive import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
 
+from tests.waiting import HANG_SECONDS
+
 from console_pages import PAGES, build_console
 from distributions import build_distribution
 
@@ -31,7 +33,7 @@ def built_in_a_copy(target: str, folder: Path) -> Path:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         check=True,
     ).stdout
     for name in filter(None, files.split("\0")):

@@ -15,6 +15,8 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from tests.waiting import HANG_SECONDS
+
 FIRST_PORT, LAST_PORT = 20_000, 32_000
 
 
@@ -82,7 +84,7 @@ def address_beyond_loopback() -> Iterator[str]:
         ["ip", "addr", "add", f"{added}/32", "dev", "lo"],
         check=True,
         capture_output=True,
-        timeout=10,
+        timeout=HANG_SECONDS,
     )
     try:
         yield added
@@ -91,7 +93,7 @@ def address_beyond_loopback() -> Iterator[str]:
             ["ip", "addr", "del", f"{added}/32", "dev", "lo"],
             check=False,
             capture_output=True,
-            timeout=10,
+            timeout=HANG_SECONDS,
         )
 
 

@@ -23,6 +23,8 @@ from tests.nvml.stub import StubState, build_stub
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
+from tests.waiting import HANG_SECONDS
+
 import build_native
 
 _NAME = "driver"
@@ -97,4 +99,4 @@ def remove_device_files(room: Component) -> None:
 
 
 def _run(room: Component, *argv: str) -> None:
-    subprocess.run(beside(room, *argv), check=True, capture_output=True, timeout=30)
+    subprocess.run(beside(room, *argv), check=True, capture_output=True, timeout=HANG_SECONDS)

@@ -27,7 +27,7 @@ from tests.kube.addresses import free_port
 from tests.kube.certificates import KeyPair
 from tests.kube.control_plane import ControlPlane
 from tests.kube.kubeconfigs import certificate_user, write_kubeconfig
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 _HOP_HEADERS = {
     "connection",
@@ -177,12 +177,12 @@ class FaultProxy:
 
     def start(self) -> None:
         self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(timeout=20)
+        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(timeout=HANG_SECONDS)
 
     def stop(self) -> None:
-        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(timeout=20)
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(timeout=HANG_SECONDS)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(timeout=20)
+        self._thread.join(timeout=HANG_SECONDS)
         self._loop.close()
 
     async def _start(self) -> None:

@@ -18,7 +18,7 @@ from tests.kube.kubectl import own_folders
 from tests.kube.places import Object, Place, make_namespace
 from tests.kube.programs import program
 from tests.kube.servers import run_fairlead
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 from fairlead.wire.data.stand_in import stand_in_objects
 from fairlead_sim.scenario.scenario import NodePool, Scenario
@@ -96,7 +96,7 @@ class FluidWorld:
             env=own_folders(self.folder),
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=HANG_SECONDS,
             check=False,
         )
         assert answer.returncode == 0, answer.stderr

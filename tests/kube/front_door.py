@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 
 from tests.kube.addresses import free_port
+from tests.waiting import HANG_SECONDS
 
 
 class FrontDoor:
@@ -24,11 +25,11 @@ class FrontDoor:
 
     def start(self) -> None:
         self._thread.start()
-        assert self._ready.wait(10)
+        assert self._ready.wait(HANG_SECONDS)
 
     def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(HANG_SECONDS)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)

@@ -35,7 +35,7 @@ from tests.kube.node_room import (
     node_room,
 )
 from tests.kube.programs import program
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 NODE = "real-node"
 CDI_FOLDER = "kubelet/cdi"
@@ -213,7 +213,7 @@ def _is_furnished(room: Component) -> bool:
         subprocess.run(
             beside(room, "mountpoint", "-q", "/var/log"),
             capture_output=True,
-            timeout=30,
+            timeout=HANG_SECONDS,
             check=False,
         ).returncode
         == 0
@@ -331,7 +331,7 @@ def _ctr(
     room: Component, ctr: Path, *words: str, check: bool = False
 ) -> subprocess.CompletedProcess[bytes]:
     argv = beside(room, ctr, "--address", SOCKET, *words)
-    return subprocess.run(argv, capture_output=True, timeout=120, check=check)
+    return subprocess.run(argv, capture_output=True, timeout=HANG_SECONDS, check=check)
 
 
 def _import(ctr: Callable[..., object], tar: Path) -> None:

@@ -17,6 +17,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.waiting import HANG_SECONDS
+
 from fairlead_sim.kubelet.cuda_malloc import NO_MEMORY, NO_MEMORY_STATUS
 
 BUSYBOX = "fairlead.test/busybox:1.35"
@@ -70,7 +72,7 @@ def write_program_images(tar: Path, program: Path, commands: Mapping[str, list[s
     with. `commands`: by image, what it runs by default; the program is on PATH under its own name.
     """
     linked = subprocess.run(
-        ["ldd", program], capture_output=True, text=True, timeout=30, check=True
+        ["ldd", program], capture_output=True, text=True, timeout=HANG_SECONDS, check=True
     )
     libraries = re.findall(r"(?:=> |^\t)(/\S+) \(0x", linked.stdout, re.MULTILINE)
     assert any("libc.so" in each for each in libraries), linked.stdout
@@ -96,7 +98,7 @@ def _layer(programs: Mapping[str, bytes]) -> bytes:
     by their paths.
     """
     names = subprocess.run(
-        [_PROGRAM, "--list"], capture_output=True, text=True, timeout=30, check=True
+        [_PROGRAM, "--list"], capture_output=True, text=True, timeout=HANG_SECONDS, check=True
     ).stdout.split()
     whole = io.BytesIO()
     with tarfile.open(fileobj=whole, mode="w") as layer:

@@ -20,7 +20,7 @@ from types import MappingProxyType
 
 from tests.kube.component import Component, ComponentError
 from tests.kube.machine_turn import only_run
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 NODE_ADDRESS = "10.99.0.2"
 BRIDGE = "fairlead0"
@@ -196,7 +196,7 @@ def _is_empty(cgroup: Path) -> bool:
 def ip(*arguments: str, may_fail: bool = False) -> None:
     """`ip ARGUMENTS`; ComponentError when it fails."""
     answer = subprocess.run(
-        ["ip", *arguments], capture_output=True, text=True, timeout=30, check=False
+        ["ip", *arguments], capture_output=True, text=True, timeout=HANG_SECONDS, check=False
     )
     if answer.returncode and not may_fail:
         raise ComponentError(f"`ip {' '.join(arguments)}` failed: {answer.stderr.strip()}")

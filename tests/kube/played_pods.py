@@ -25,6 +25,7 @@ from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane
 from tests.kube.kubeconfigs import token_user, write_kubeconfig
 from tests.kube.servers import FAIRLEAD, READY_SECONDS, Server, environment
+from tests.waiting import HANG_SECONDS
 
 Object = dict[str, Any]
 IMAGE = "fairlead:"
@@ -120,11 +121,18 @@ def pod_ranges(count: int) -> Iterator[list[str]]:
     """
     number = next(number for number in range(256) if claim(f"pod-range-{number}"))
     local = ["local", f"10.97.{number}.0/24", "dev", "lo"]
-    subprocess.run(["ip", "route", "replace", *local], check=True, capture_output=True, timeout=10)
+    subprocess.run(
+        ["ip", "route", "replace", *local], check=True, capture_output=True, timeout=HANG_SECONDS
+    )
     try:
         yield [f"10.97.{number}.{64 * part}/26" for part in range(count)]
     finally:
-        subprocess.run(["ip", "route", "del", *local], check=False, capture_output=True, timeout=10)
+        subprocess.run(
+            ["ip", "route", "del", *local],
+            check=False,
+            capture_output=True,
+            timeout=HANG_SECONDS,
+        )
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import yaml
 from tests.kube.addresses import free_port
 from tests.kube.component import Component
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 
 class Sample(NamedTuple):
@@ -204,7 +204,7 @@ def running_prometheus(
                 str(folder / "history.om"),
                 str(folder / "data"),
             ]
-            subprocess.run(argv, capture_output=True, text=True, timeout=120, check=True)
+            subprocess.run(argv, capture_output=True, text=True, timeout=HANG_SECONDS, check=True)
         component = Component(
             "prometheus",
             [
@@ -230,7 +230,7 @@ def check_metrics(page: str) -> str:
         input=page,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         check=False,
     )
     return "" if answer.returncode == 0 else (answer.stdout + answer.stderr).strip()

@@ -21,6 +21,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
+from tests.waiting import HANG_SECONDS
+
 Object = dict[str, Any]
 GATE = "fairlead.io/quota"
 CONDITION = "fairlead.io/QuotaAdmitted"
@@ -79,7 +81,7 @@ class QuotaTruth:
                 socket.socket(fileno=os.dup(watched.fileno())) as same,
             ):
                 same.shutdown(socket.SHUT_RDWR)
-        self._thread.join(timeout=20)
+        self._thread.join(timeout=HANG_SECONDS)
 
     def learn(self, tree: Object) -> None:
         """Use this tree from now on."""

@@ -22,6 +22,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.kube.addresses import free_port
 from tests.kube.clocks import clock_ahead
 from tests.kube.component import Component
+from tests.waiting import HANG_SECONDS
 
 READY_SECONDS = 120.0
 
@@ -182,7 +183,7 @@ def run_arena(*arguments: str, kubeconfig: Path) -> str:
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         check=False,
     )
     assert answer.returncode == 0, answer.stderr

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 from tests.kube.control_plane import ControlPlane
 from tests.rules.held import Held, held_at_most
+from tests.waiting import HANG_SECONDS
 
 from fairlead.model.pod import Pod
 from fairlead.rules.holding.need import gpu_need
@@ -60,7 +61,7 @@ class ShareTruth:
 
     def stop(self) -> None:
         self._stopped.set()
-        self._thread.join(timeout=20)
+        self._thread.join(timeout=HANG_SECONDS)
 
     def bound(self) -> list[Pod]:
         return [pod for pod in list(self.pods.values()) if pod.node]

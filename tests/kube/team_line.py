@@ -30,7 +30,7 @@ from tests.kube.programs import program
 from tests.kube.quota_line import SYSTEM, big_node, enforce, install, running_controller
 from tests.kube.quota_truth import Watched
 from tests.kube.servers import FAIRLEAD, READY_SECONDS, Server, environment
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 Object = dict[str, Any]
 PLACE: Final = "kube-ai"
@@ -235,7 +235,7 @@ class PlayedKubelet:
                 self.end_headers()
                 self._piece(f"{'before' if 'previous' in query else 'now'}\n".encode())
                 if query.get("follow") == ["true"]:
-                    kubelet.is_over.wait(120)
+                    kubelet.is_over.wait(HANG_SECONDS)
                 self._piece(b"")
 
             def _piece(self, data: bytes) -> None:

@@ -25,7 +25,7 @@ from tests.kube.laptop import Laptop, running_laptop
 from tests.kube.objects import GPU, GPU_MEMORY, gpu_node, share_node
 from tests.kube.prometheus import running_prometheus
 from tests.kube.servers import environment
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 Object = dict[str, Any]
 NAMESPACE = "default"
@@ -192,7 +192,7 @@ def gpu_load(laptop: Laptop) -> Iterator[None]:
         yield
     finally:
         generator.terminate()
-        generator.wait(timeout=20)
+        generator.wait(timeout=HANG_SECONDS)
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from tests.kube.certificates import Authority
 from tests.kube.control_plane import ControlPlane
 from tests.kube.kubeconfigs import certificate_user, token_user, write_kubeconfig
 from tests.kube.servers import FAIRLEAD, environment
+from tests.waiting import HANG_SECONDS
 
 READ = ["get", "list", "watch"]
 
@@ -23,7 +24,12 @@ def run(*arguments: str, kubeconfig: Path) -> tuple[int, str]:
     """Exit status and standard error of `fairlead …`; standard output must stay empty."""
     argv = [*FAIRLEAD, *arguments, "--kubeconfig", str(kubeconfig)]
     answer = subprocess.run(
-        argv, env=environment(), capture_output=True, text=True, timeout=60, check=False
+        argv,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=HANG_SECONDS,
+        check=False,
     )
     assert answer.stdout == ""
     assert "Traceback" not in answer.stderr
@@ -159,7 +165,7 @@ def test_a_server_of_fairlead_names_what_it_may_not_read(
             process.wait(timeout=6)  # it continues: rights may be granted while it runs
     finally:
         process.terminate()
-        assert process.wait(timeout=10) == 0
+        assert process.wait(timeout=HANG_SECONDS) == 0
     printed = log.read_text(encoding="utf-8")
     assert "pods" in printed
     assert "Traceback" not in printed

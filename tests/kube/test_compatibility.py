@@ -43,7 +43,7 @@ from tests.kube.servers import (
     running,
 )
 from tests.kube.sharing_words import fate, pod, ready
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 from fairlead.wire import names
 
@@ -352,7 +352,7 @@ def _refused_forgery(installed: Installed) -> None:
         env={**environment(), **admin.folders},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         check=False,
     )
     admin.run("delete", *binding)

@@ -22,7 +22,7 @@ from tests.kube.programs import module_folder, program
 from tests.kube.servers import FAIRLEAD, environment
 from tests.kube.small_chart import write_small_chart
 from tests.turns import in_turn
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 NOT_COMPARED = ("events", "leases", "componentstatuses", "apiservices", "endpoints")
 STACK = "kube-prometheus-stack"
@@ -114,7 +114,7 @@ def kubectl_apply_set(cluster: ControlPlane, file: str) -> str:
         env={**environment(), "KUBECTL_APPLYSET": "true"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         check=False,
     )
     return answer.stderr
@@ -448,7 +448,7 @@ def test_a_killed_deployment_is_finished_by_another_process(charted: Charted) ->
     going_on = commands.begin("operation", "resume", id)
     try:
         wait_until("the pod of a new run ends", lambda: _end_hook(charted), 240.0)
-        output, _ = going_on.communicate(timeout=180)
+        output, _ = going_on.communicate(timeout=HANG_SECONDS)
     finally:
         going_on.kill()
     assert going_on.returncode == 0, output

@@ -38,7 +38,7 @@ from tests.kube.laptop import running_laptop
 from tests.kube.objects import pod
 from tests.kube.prometheus import running_prometheus
 from tests.kube.servers import FAIRLEAD, Page, Server, environment, running
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 from fairlead.edge.files.snapshot_files import load_snapshot
 
@@ -322,7 +322,9 @@ class TestClockIsWrong:
         path = tmp_path / "saved"
         argv = [*FAIRLEAD, "snapshot", "save", str(path), f"--kubeconfig={company.kubeconfig}"]
         surroundings = environment() | clock_ahead(HOUR)
-        subprocess.run(argv, env=surroundings, capture_output=True, timeout=120, check=True)
+        subprocess.run(
+            argv, env=surroundings, capture_output=True, timeout=HANG_SECONDS, check=True
+        )
         assert abs(time.time() - load_snapshot(str(path)).snapshot.taken_at) < 300
 
     def is_true(self, shown: float) -> bool:
@@ -427,7 +429,7 @@ class TestDiskFull:
         subprocess.run(
             ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(mounted)],
             check=True,
-            timeout=10,
+            timeout=HANG_SECONDS,
         )
         try:
             with (
@@ -438,7 +440,7 @@ class TestDiskFull:
                     filler.write(b"x" * 4096)
             yield mounted
         finally:
-            subprocess.run(["umount", str(mounted)], check=True, timeout=10)
+            subprocess.run(["umount", str(mounted)], check=True, timeout=HANG_SECONDS)
 
     def test_the_laptop_runs_without_its_state(
         self, full_disk: Path, company: ControlPlane
@@ -460,7 +462,12 @@ class TestDiskFull:
         path = full_disk / "written"
         argv = [*FAIRLEAD, *verb, str(path), f"--kubeconfig={company.kubeconfig}"]
         ended = subprocess.run(
-            argv, env=environment(), capture_output=True, text=True, timeout=120, check=False
+            argv,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=HANG_SECONDS,
+            check=False,
         )
         assert ended.returncode == 2, ended.stderr
         assert str(path) in ended.stderr

@@ -19,7 +19,7 @@ from tests.kube.kubectl import Kubectl
 from tests.kube.laptop import Laptop, running_laptop
 from tests.kube.objects import Object, job, pod
 from tests.kube.servers import FAIRLEAD, Server, environment, run_arena
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 SECRET = "correct-horse-battery-staple"
 MEASURED = {
@@ -82,7 +82,7 @@ def snapshot(
     wait_until("the unhealthy node has its taints", lambda: "NoExecute" in admin.run(*taints), 60)
     path = tmp_path_factory.mktemp("snapshot") / "company.snapshot"
     saved = [*FAIRLEAD, "snapshot", "save", str(path), f"--kubeconfig={company.kubeconfig}"]
-    subprocess.run(saved, env=environment(), check=True, timeout=60, capture_output=True)
+    subprocess.run(saved, env=environment(), check=True, timeout=HANG_SECONDS, capture_output=True)
     return path
 
 
@@ -180,7 +180,7 @@ def bundle(snapshot: Path, company: ControlPlane) -> Path:
     """An archive of `fairlead doctor` about the same moment: nothing runs in this cluster."""
     path = snapshot.with_name("bundle.zip")
     argv = [*FAIRLEAD, "doctor", f"--bundle={path}", f"--kubeconfig={company.kubeconfig}"]
-    subprocess.run(argv, env=environment(), check=False, timeout=120, capture_output=True)
+    subprocess.run(argv, env=environment(), check=False, timeout=HANG_SECONDS, capture_output=True)
     return path
 
 

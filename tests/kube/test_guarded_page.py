@@ -16,7 +16,7 @@ from tests.kube.addresses import free_port
 from tests.kube.certificates import Authority
 from tests.kube.component import Component
 from tests.kube.prometheus import running_prometheus
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 from fairlead.model.refusal import Refusal
 from fairlead.wire.files.web_config import parse_web_config
@@ -76,7 +76,7 @@ def is_taken_by_promtool(file: Path, text: str) -> bool:
         subprocess.run(
             ["promtool", "check", "web-config", str(file)],
             capture_output=True,
-            timeout=30,
+            timeout=HANG_SECONDS,
             check=False,
         ).returncode
         == 0

@@ -23,7 +23,7 @@ from tests.kube.laptop import running_laptop
 from tests.kube.programs import program
 from tests.kube.servers import environment
 from tests.kube.sharing_words import POLICIES, as_real, is_refused, sends
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 from fairlead.cli.nodes.inspect_tables import trimmed
 from fairlead.run.hooks.sharing_hooks import sharing_world
@@ -95,7 +95,12 @@ class Room:
         }
         first = str(program("kubectl")) if argv[0] == "kubectl" else str(SCRIPTS / argv[0])
         return subprocess.run(
-            [first, *argv[1:]], env=known, capture_output=True, text=True, timeout=60, check=False
+            [first, *argv[1:]],
+            env=known,
+            capture_output=True,
+            text=True,
+            timeout=HANG_SECONDS,
+            check=False,
         )
 
     def print(self, line: str) -> str:

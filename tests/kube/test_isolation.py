@@ -19,7 +19,7 @@ from tests.kube.crds import install_job_kinds
 from tests.kube.kubectl import Kubectl
 from tests.kube.programs import program
 from tests.kube.servers import environment
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 from fairlead.edge.files.clock import WallClock
 
@@ -123,7 +123,12 @@ class Person:
             "tf",
         ]
         return subprocess.run(
-            argv, env=environment(), capture_output=True, text=True, timeout=60, check=False
+            argv,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=HANG_SECONDS,
+            check=False,
         )
 
     def sees(self, *where: str) -> set[str]:

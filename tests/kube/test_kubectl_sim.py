@@ -17,6 +17,7 @@ import yaml
 from tests.contracts.simulated import SimulatedServer, simulated_server
 from tests.kube.kubectl import Kubectl, KubectlError
 from tests.kube.programs import program
+from tests.waiting import HANG_SECONDS
 
 from fairlead_sim.objects.resources import PODS
 from fairlead_sim.store.cluster import StoredCluster
@@ -392,7 +393,7 @@ def test_logs_follow_until_the_container_ends(kubectl: Kubectl, server: Simulate
     server.do(lambda cluster: written.append((CLOCK.at, "two")))
     assert following.stdout.readline() == "two\n"
     state(terminated={"exitCode": 0, "reason": "Completed"})
-    assert following.wait(timeout=10) == 0
+    assert following.wait(timeout=HANG_SECONDS) == 0
     kubectl.run("delete", "pod", "short", "--grace-period=0", "--force")
 
 

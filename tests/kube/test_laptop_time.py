@@ -16,7 +16,7 @@ import pytest
 from tests.kube.laptop import Laptop, running_laptop
 from tests.kube.programs import program
 from tests.kube.servers import environment
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 pytestmark = pytest.mark.turns(2, 1)
 
@@ -48,7 +48,12 @@ def fairlead_time(laptop: Laptop, *arguments: str) -> Any:
         "json",
     ]
     done = subprocess.run(
-        command, env=environment(), capture_output=True, text=True, timeout=120, check=True
+        command,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=HANG_SECONDS,
+        check=True,
     )
     return json.loads(done.stdout)
 

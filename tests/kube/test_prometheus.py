@@ -31,7 +31,7 @@ from tests.kube.reference_boards import (
 from tests.kube.reference_boards import fill_in as fill_in_values
 from tests.kube.servers import Server, environment
 from tests.kube.world_pages import document_001, pages_of, world_of
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 ADAPTER_RULES = DEPLOY / "autoscaling" / "adapter-rules.yaml"
 EXPORTER = {
@@ -140,7 +140,12 @@ def test_arena_has_the_same_cards_from_prometheus_and_from_the_page(
         typed_in = {**environment(), "KUBECONFIG": str(laptop.kubeconfig), **settings}
         listed = json.loads(
             subprocess.run(
-                argv, env=typed_in, capture_output=True, text=True, timeout=60, check=True
+                argv,
+                env=typed_in,
+                capture_output=True,
+                text=True,
+                timeout=HANG_SECONDS,
+                check=True,
             ).stdout
         )
         reported = [

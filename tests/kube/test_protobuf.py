@@ -23,7 +23,7 @@ from tests.contracts.api_client import ApiClient
 from tests.kube.connections import connect
 from tests.kube.control_plane import ControlPlane
 from tests.kube.servers import environment
-from tests.waiting import until, wait_until
+from tests.waiting import HANG_SECONDS, until, wait_until
 from tests.wire.message_readers import READERS
 
 from fairlead.edge.kube.api_page import Change, ItemReader, Listing
@@ -403,7 +403,7 @@ def test_commands_print_the_same_bytes_in_both_forms(company: ControlPlane, word
             [sys.executable, *begin, *asked],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=HANG_SECONDS,
             check=True,
             env=environment(),
         )

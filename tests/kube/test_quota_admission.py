@@ -38,6 +38,7 @@ from tests.kube.quota_admission_cases import (
     merged,
 )
 from tests.kube.quota_definition import definition
+from tests.waiting import HANG_SECONDS
 
 pytestmark = pytest.mark.turns(2, 1)
 
@@ -501,7 +502,11 @@ def test_it_is_switched_off_as_on_the_page(cluster: ControlPlane, place: Place) 
         "PATH": f"{program('kubectl').parent}:{os.environ['PATH']}",
     }
     subprocess.run(
-        ["bash", "-euc", script], cwd=DEPLOY.parent, env=environment, timeout=60, check=True
+        ["bash", "-euc", script],
+        cwd=DEPLOY.parent,
+        env=environment,
+        timeout=HANG_SECONDS,
+        check=True,
     )
     for name in ("waits", "waits-too"):
         assert "schedulingGates" not in place.api.get(f"{PODS}/{name}").body["spec"]

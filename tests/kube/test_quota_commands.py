@@ -27,7 +27,7 @@ from tests.kube.quota_line import (
 )
 from tests.kube.quota_truth import QuotaTruth, is_admitted, quota_condition
 from tests.kube.servers import FAIRLEAD, environment
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 pytestmark = pytest.mark.turns(2, 1)
 
@@ -84,7 +84,12 @@ def truth(cluster: ControlPlane) -> Iterator[QuotaTruth]:
 def fairlead(cluster: ControlPlane, *words: str) -> tuple[int, str]:
     argv = [*FAIRLEAD, "quota", *words, f"--kubeconfig={cluster.kubeconfig}"]
     answer = subprocess.run(
-        argv, env=environment(), capture_output=True, text=True, timeout=60, check=False
+        argv,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=HANG_SECONDS,
+        check=False,
     )
     assert not answer.stderr, answer.stderr
     return answer.returncode, answer.stdout

@@ -29,7 +29,7 @@ from tests.kube.quota_line import (
 from tests.kube.quota_truth import QuotaTruth, quota_condition
 from tests.kube.servers import FAIRLEAD, environment
 from tests.scenarios.trees.files import TreeFile, standing, tree_files
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 pytestmark = pytest.mark.turns(2, 0)
 
@@ -129,7 +129,12 @@ def test_kubectl_gets_the_refusal(
 def test_the_command_sees_the_clusters_tree_and_pods(busy: ControlPlane, file: TreeFile) -> None:
     argv = [*FAIRLEAD, "quota", "validate", str(file.path), f"--kubeconfig={busy.kubeconfig}"]
     printed = subprocess.run(
-        argv, env=environment(), capture_output=True, text=True, timeout=60, check=False
+        argv,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=HANG_SECONDS,
+        check=False,
     )
     errors = [
         tuple(line.split(None, 2)[1:])
@@ -157,7 +162,7 @@ def printed_by_validate(cluster: ControlPlane, root: Object) -> list[str]:
         input=reported,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         check=False,
     )
     rows = [

@@ -27,7 +27,7 @@ from tests.kube.servers import FAIRLEAD, environment
 from tests.scenarios.quota.files import read_scenario, scenario_paths
 from tests.scenarios.quota.objects import PLAYED, nodes, tree_object
 from tests.scenarios.quota.player import GATE, ScenarioPlayer
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 pytestmark = pytest.mark.turns(2, 1)
 
@@ -200,7 +200,12 @@ class RealHands:
     def planned(self, leaf: str) -> list[tuple[str, str]]:
         argv = [*FAIRLEAD, "quota", "plan", "-o", "json", f"--kubeconfig={self._api.kubeconfig}"]
         done = subprocess.run(
-            argv, env=environment(), capture_output=True, text=True, timeout=60, check=True
+            argv,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=HANG_SECONDS,
+            check=True,
         )
         return [
             (row["reason"], row["message"])

@@ -23,7 +23,7 @@ from tests.kube.kubectl import KubectlError
 from tests.kube.objects import share_node
 from tests.kube.quota_line import QuotaController, bounded, enforce, tree
 from tests.kube.servers import FAIRLEAD, environment, run_fairlead
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 from fairlead import __version__
 from fairlead.apps.installation.installer import Installer, Wanted
@@ -349,7 +349,7 @@ def _ended_by(cluster: ControlPlane, number: signal.Signals) -> tuple[int, str]:
         process.send_signal(number)
         process.stdout.read()
         messages = process.stderr.read()
-        return process.wait(timeout=60), messages
+        return process.wait(timeout=HANG_SECONDS), messages
 
 
 def _check_missing_right(cluster: ControlPlane) -> None:

@@ -28,7 +28,7 @@ from tests.kube.servers import Server, running
 from tests.kube.share_truth import ShareTruth
 from tests.kube.sharing_words import as_real, ready
 from tests.kube.used_rights import unused
-from tests.waiting import repeat, wait_until
+from tests.waiting import HANG_SECONDS, repeat, wait_until
 
 from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.kube.kube_blocking import KubeBlocking
@@ -112,7 +112,7 @@ class Load:
     def stop(self) -> None:
         self._ended.set()
         for each in self._threads:
-            each.join(30)
+            each.join(HANG_SECONDS)
 
     def _create(self) -> None:
         try:

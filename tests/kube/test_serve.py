@@ -25,7 +25,7 @@ from tests.kube.objects import cpu_node, gpu_node, share_node
 from tests.kube.servers import environment
 from tests.kube.submitted import as_asked, one_by_one
 from tests.properties.serving_flag_sets import serving_flag_sets
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 pytestmark = pytest.mark.turns(2, 0)
 
@@ -44,7 +44,12 @@ def arena(*words: str, kubeconfig: Path) -> subprocess.CompletedProcess[str]:
     code = "from fairlead.run.programs import run_arena; run_arena()"
     argv = [sys.executable, "-c", code, *words, "--kubeconfig", str(kubeconfig)]
     return subprocess.run(
-        argv, env=environment(), capture_output=True, text=True, timeout=120, check=False
+        argv,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=HANG_SECONDS,
+        check=False,
     )
 
 

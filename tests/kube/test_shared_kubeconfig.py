@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests.kube.kubectl import own_folders
 from tests.kube.programs import program
+from tests.waiting import HANG_SECONDS
 
 from fairlead.edge.files.own_files import replace_whole
 from fairlead.run import laptop_kubeconfig
@@ -33,7 +34,7 @@ def config(path: Path, *words: str) -> subprocess.CompletedProcess[str]:
         env={**os.environ, **own_folders(path.parent)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         check=False,
     )
 

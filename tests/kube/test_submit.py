@@ -18,7 +18,7 @@ from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.crds import install_job_kinds, install_more_job_kinds
 from tests.kube.submitted import Manifest, as_asked, one_by_one
 from tests.properties.flag_sets import flag_sets
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def arena(cluster: ControlPlane, *arguments: str) -> subprocess.CompletedProcess
         [sys.executable, "-c", code, *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         env=env,
         check=False,
     )
@@ -61,7 +61,12 @@ def test_the_command_of_document_000_makes_an_object_that_the_operator_accepts(
         "KUBECONFIG": str(cluster.kubeconfig),
     }
     first = subprocess.run(
-        ["sh", "-c", line], capture_output=True, text=True, timeout=60, env=env, check=False
+        ["sh", "-c", line],
+        capture_output=True,
+        text=True,
+        timeout=HANG_SECONDS,
+        env=env,
+        check=False,
     )
     assert (first.returncode, first.stdout) == (0, "mpijob.kubeflow.org/mpi-test created\n"), (
         first.stderr
@@ -75,7 +80,12 @@ def test_the_command_of_document_000_makes_an_object_that_the_operator_accepts(
         and job["metadata"]["annotations"]["arena.kubeflow.org/username"]
     )
     again = subprocess.run(
-        ["sh", "-c", line], capture_output=True, text=True, timeout=60, env=env, check=False
+        ["sh", "-c", line],
+        capture_output=True,
+        text=True,
+        timeout=HANG_SECONDS,
+        env=env,
+        check=False,
     )
     assert (again.returncode, again.stdout) == (1, "")
     assert (

@@ -33,7 +33,7 @@ from tests.kube.team_line import (
     user,
 )
 from tests.kube.team_walk import ROOT, bound, changed, evicted, put_tree, submit, walk
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 EVES = account_of("eve")
 
@@ -479,7 +479,7 @@ def test_a_write_whose_console_is_killed_has_an_unknown_result(team: Team, ruth:
         asking.start()
         wait_until("the first row is stored", lambda: begun(team) == noted + 1, 30)
         team.console.kill()
-        asking.join(60)
+        asking.join(HANG_SECONDS)
     finally:
         api_server.thaw()
     team.start(team.console)

@@ -33,7 +33,7 @@ from tests.kube.kubelet import CDI_FOLDER, NODE, RealNode, kubelet_folder
 from tests.kube.node_images import BUSYBOX
 from tests.kube.node_room import beside, end_one
 from tests.kube.servers import FAIRLEAD, Page, Server, environment
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
@@ -368,7 +368,7 @@ class Line:
         argv = [str(Path(sys.executable).with_name("kubectl-inspect-cgpu")), *flags]
         own = {**environment(), "KUBECONFIG": str(self.cluster.kubeconfig)}
         answer = subprocess.run(
-            argv, env=own, capture_output=True, text=True, timeout=60, check=True
+            argv, env=own, capture_output=True, text=True, timeout=HANG_SECONDS, check=True
         )
         return "\n".join(text.rstrip() for text in answer.stdout.split("\n"))
 

@@ -19,7 +19,7 @@ from typing import Final
 
 from tests.native.driver import MIB, TRUTH_BYTES, UUID
 from tests.nvml.stub import StubState
-from tests.waiting import repeat
+from tests.waiting import HANG_SECONDS, repeat
 
 _GPUS, _SLOTS = 8, 256
 _HEAD: Final = struct.Struct(f"={2 * _GPUS}Q2I40s")
@@ -76,7 +76,7 @@ class DriverCount:
             yield
         finally:
             ended.set()
-            thread.join(30)
+            thread.join(HANG_SECONDS)
 
 
 def _lock_owner(file: int, index: int) -> int:

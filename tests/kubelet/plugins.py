@@ -16,6 +16,7 @@ from pathlib import Path
 import uvloop
 from tests.kube.control_plane import ControlPlane
 from tests.kube.kubelet import kubelet_folder
+from tests.waiting import HANG_SECONDS
 
 from fairlead.edge.kubelet.device_plugin import DevicePlugin
 from fairlead.edge.kubelet.pod_resources import PodResources
@@ -144,7 +145,7 @@ def running_plugin(
             yield plugin, answers
         finally:
             loop.call_soon_threadsafe(serving.cancel)
-            thread.join(30)
+            thread.join(HANG_SECONDS)
         assert not thread.is_alive()
         assert not (folder / "device-plugins" / endpoint).exists()
 

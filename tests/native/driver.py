@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from tests.waiting import HANG_SECONDS
+
 TOOLS: Final = Path(__file__).resolve().parents[2] / "tools"
 sys.path.insert(0, str(TOOLS))
 
@@ -132,7 +134,7 @@ class Machine:
     def run(self, way: str, *words: object, stdin: str = "", **more: str) -> list[str]:
         """The lines that a tenant printed. Fails where it did not end well, or complained."""
         with self.start(way, *words, **more) as process:
-            out, errors = process.communicate(stdin, timeout=120)
+            out, errors = process.communicate(stdin, timeout=HANG_SECONDS)
         assert (process.returncode, errors) == (0, ""), out[-500:]
         return out.splitlines()
 

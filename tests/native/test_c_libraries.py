@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from tests.native.driver import MIB, TENANT, WAYS, Machine
+from tests.waiting import HANG_SECONDS
 
 from build_native import Built, build_guard, build_stub, build_tenant
 from c_libraries import Release, read_releases
@@ -74,7 +75,7 @@ class Container:
             env=self.machine.environment(LD_LIBRARY_PATH=str(self.files)),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=HANG_SECONDS,
             check=False,
         )
         return done.returncode, done.stdout, done.stderr

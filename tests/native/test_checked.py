@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.native.driver import MIB, TENANT, Machine
+from tests.waiting import HANG_SECONDS
 
 from build_native import build_checked, build_hooked
 
@@ -24,7 +25,7 @@ def checked(sanitizers: str, *words: object) -> str:
         [str(build_checked(sanitizers)), *map(str, words)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG_SECONDS,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
@@ -74,7 +75,7 @@ def hooked(container: Machine, sanitizers: str, *words: object) -> list[str]:
         env=container.environment(ASAN_OPTIONS="detect_leaks=0"),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG_SECONDS,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, ""), done.stdout[-500:]

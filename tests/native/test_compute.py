@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from tests.native.driver import MIB, Machine
 from tests.native.stepped import Built, SteppedAccount
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 PAID_AT = 287808
 LOCK_AT = 16
@@ -66,7 +66,7 @@ def test_two_processes_of_a_container_have_one_budget(tmp_path: Path) -> None:
         assert other.stdout
         assert other.stdout.readline() == "begun\n"
         share = shared(container, "eager")
-        _, errors = other.communicate(timeout=60)
+        _, errors = other.communicate(timeout=HANG_SECONDS)
         assert (other.returncode, errors) == (0, "")
         return share
 
@@ -118,7 +118,7 @@ def test_a_launch_waits_for_what_its_container_owes(tmp_path: Path) -> None:
     code, milliseconds = answered(process)
     assert code == 0
     assert milliseconds >= 400
-    process.communicate(timeout=60)
+    process.communicate(timeout=HANG_SECONDS)
 
 
 def test_a_wait_looks_again_after_a_window(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_a_wait_looks_again_after_a_window(tmp_path: Path) -> None:
     code, milliseconds = answered(process)
     assert code == 0
     assert milliseconds < 4000
-    process.communicate(timeout=60)
+    process.communicate(timeout=HANG_SECONDS)
 
 
 def test_a_process_that_is_killed_while_it_waits_held_no_lock(tmp_path: Path) -> None:
@@ -150,9 +150,9 @@ def test_a_process_that_is_killed_while_it_waits_held_no_lock(tmp_path: Path) ->
     assert milliseconds < 2000
     assert is_waiting(process)
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=HANG_SECONDS)
     assert struct.unpack_from("<I", container.region.read_bytes(), LOCK_AT)[0] & 0xFFF == 0
-    other.communicate(timeout=60)
+    other.communicate(timeout=HANG_SECONDS)
     out = container.run("dlsym", "fill", "cuMemAlloc_v2", 64 * MIB, 1)
     assert out[0].startswith("cuMemAlloc_v2 granted 1 code 0")
 
@@ -169,7 +169,7 @@ def test_no_launch_of_a_capture_waits_or_ends_it(tmp_path: Path) -> None:
     assert code == 0
     assert milliseconds < 4000
     assert owed(container) < 9, "captured launches cost nothing"
-    process.communicate(timeout=60)
+    process.communicate(timeout=HANG_SECONDS)
 
 
 def test_launches_that_the_driver_refuses_cost_nothing(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_launches_that_the_driver_refuses_cost_nothing(tmp_path: Path) -> None:
     code, milliseconds = answered(process)
     assert code == 999
     assert milliseconds < 500, "a hundred of them would cost a second"
-    process.communicate(timeout=60)
+    process.communicate(timeout=HANG_SECONDS)
 
 
 @pytest.mark.parametrize("missing", ["event", "cuEventRecord", "cuEventQuery"])
@@ -195,7 +195,7 @@ def test_launches_pass_where_the_driver_measures_no_time(tmp_path: Path, missing
         code, milliseconds = answered(process)
         assert code == 0
         assert milliseconds < 500
-    process.communicate(timeout=60)
+    process.communicate(timeout=HANG_SECONDS)
     assert log.read_text(encoding="utf-8").startswith("compute time is not limited")
     assert log.read_text(encoding="utf-8").count("\n") == 1
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from tests.documents.cuda_malloc import cuda_malloc
 from tests.documents.guard_story import LINE, MEMORY, STATUS, USED_MIB
 from tests.native.driver import MIB, Machine
+from tests.waiting import HANG_SECONDS
 
 GRANT = 4301 * MIB
 
@@ -23,7 +24,12 @@ def test_three_gib_fit_into_four_units_and_are_shown_to_a_query(tmp_path: Path) 
         assert running.stdout is not None
         assert running.stdout.readline() == "allocated\n"
         shown = subprocess.run(
-            [cuda_malloc()], env=environment, capture_output=True, text=True, check=True, timeout=60
+            [cuda_malloc()],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=HANG_SECONDS,
         )
         assert (shown.stdout.strip(), shown.stderr) == (MEMORY, "")
         count = machine.count()
@@ -39,7 +45,7 @@ def test_six_gib_do_not_fit_and_the_program_ends_with_the_documents_line(tmp_pat
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=HANG_SECONDS,
     )
     assert (done.returncode, done.stdout, done.stderr) == (STATUS, f"{LINE}\n", "")
     assert machine.count().denied == 1

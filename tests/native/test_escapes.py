@@ -17,6 +17,7 @@ from typing import Final
 
 import pytest
 from tests.native.driver import MIB, OTHER_UUID, TENANT, TRUTH_BYTES, UUID, Machine, guard
+from tests.waiting import HANG_SECONDS
 
 from build_native import Built, build_escape
 from fairlead.model.devices.driver import ProcessHome, ProcessMemory
@@ -148,7 +149,7 @@ def run(folder: Path, play: Play) -> Played:
         reports = tuple(
             reported(watchdog, container.processes(), container.sizes, play) for _ in range(2)
         )
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=HANG_SECONDS)
     assert (process.returncode, errors) == (0, ""), code
     return Played(int(code.removeprefix("code ")), container.peaks(), reports)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from tests.native.driver import MIB, TOOLS, TRUTH_BYTES, build_guard, build_stub, guard
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 CONTEXT = 300
 """MiB that the stub takes for a context. The limits file reserves none for it."""
@@ -352,7 +352,7 @@ def test_a_check_that_is_ended_leaves_no_program_and_no_file(
     )
     wait_until("a container runs", lambda: tenants(tmp_path), pause_seconds=0.02)
     process.send_signal(signal.SIGTERM)
-    printed = "".join(process.communicate(timeout=60))
+    printed = "".join(process.communicate(timeout=HANG_SECONDS))
     assert process.returncode == 130, printed
     assert not tenants(tmp_path)
     assert not list((tmp_path / "scratch").iterdir())

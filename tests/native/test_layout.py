@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.native.driver import MIB, UUID, Machine
 from tests.native.stepped import Built, SteppedAccount
+from tests.waiting import HANG_SECONDS
 
 from fairlead.edge.node.agent_files import NodeAgentFiles, NodeFolders
 from fairlead.edge.node.guard_files import NodeGuardFiles
@@ -106,7 +107,7 @@ def test_the_guard_works_in_a_region_of_the_agent(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     machine.region.write_bytes(render_region(Region(7)))
     with machine.start("dlsym", "fill", "cuMemAlloc_v2", 4 * MIB, 40) as process:
-        out, errors = process.communicate(timeout=60)
+        out, errors = process.communicate(timeout=HANG_SECONDS)
     assert (process.returncode, errors) == (0, ""), out
     found = parse_region(machine.region.read_bytes())
     assert isinstance(found, Region)
@@ -126,7 +127,7 @@ def test_the_exporter_reads_what_the_guard_counts_in_files_of_the_agent(tmp_path
     reader = NodeGuardFiles(tmp_path / "state", tmp_path / "run")
     words = ("dlsym", "fill", "cuMemAlloc_v2", 4 * MIB, 40)
     with machine.start(*words, FAIRLEAD_GUARD_LIMITS=files.limits_path(TOKEN)) as process:
-        out, errors = process.communicate(timeout=60)
+        out, errors = process.communicate(timeout=HANG_SECONDS)
     assert (process.returncode, errors) == (0, ""), out
     read = reader.read_guard(TOKEN)
     assert isinstance(read, tuple)

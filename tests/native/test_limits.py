@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.native.driver import MIB, OTHER_UUID, REGION_BYTES, UUID, Machine, tenant
+from tests.waiting import HANG_SECONDS
 
 from build_native import build_stub
 
@@ -25,7 +26,7 @@ LINE = f"gpu {UUID} limit_bytes 67108864 core_percent 0 context_bytes 0\n"
 def fill(machine: Machine) -> tuple[str, str]:
     """What a program printed that allocates 40 blocks, and its errors. It must not crash."""
     process = machine.start("dlsym", "fill", "cuMemAlloc_v2", BLOCK, 40)
-    out, errors = process.communicate(timeout=60)
+    out, errors = process.communicate(timeout=HANG_SECONDS)
     assert process.returncode == 0
     return out.partition(" free")[0], errors
 
@@ -105,7 +106,7 @@ def test_a_driver_that_lacks_functions_grants_less_and_crashes_nothing(
     knobs = {"LD_LIBRARY_PATH": str(build_stub(without=LACKED[lacked]))}
     machine = Machine(tmp_path, context=2 * BLOCK, knobs=knobs)
     process = machine.start("dlsym", "fill", "all", BLOCK, 40)
-    out, errors = process.communicate(timeout=60)
+    out, errors = process.communicate(timeout=HANG_SECONDS)
     assert (process.returncode, errors) == (0, "")
     codes = set(re.findall(r" code (\d+)", out))
     assert codes == {"2"}
@@ -183,7 +184,7 @@ def test_a_region_that_cannot_be_written_grants_nothing_and_crashes_nothing(
         env=machine.environment(),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, NOTHING)

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from tests.native.driver import MIB, Machine
 from tests.native.tenants import hold
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 LIMIT = 64 * MIB
 BLOCK = 16 * MIB
@@ -27,12 +27,12 @@ SLOTS_OFFSET = 1088
 
 def end(*processes: subprocess.Popen[str]) -> None:
     for process in processes:
-        process.communicate(timeout=60)
+        process.communicate(timeout=HANG_SECONDS)
 
 
 def kill(process: subprocess.Popen[str]) -> None:
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=HANG_SECONDS)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_a_zombie_holds_nothing(tmp_path: Path) -> None:
     second, code = hold(machine, 4 * BLOCK)
     assert code == 0
     end(second)
-    zombie.communicate(timeout=60)
+    zombie.communicate(timeout=HANG_SECONDS)
 
 
 def test_a_forked_child_is_counted_by_itself(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_a_forked_child_is_counted_by_itself(tmp_path: Path) -> None:
 def test_a_new_program_of_the_same_process_starts_with_nothing(tmp_path: Path) -> None:
     machine = Machine(tmp_path, LIMIT)
     process = machine.start("link", "exec", 3 * BLOCK)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=HANG_SECONDS)
     assert out.splitlines() == ["before 0", "held 0"]
     assert machine.count().used == 3 * BLOCK
 
@@ -233,7 +233,7 @@ def test_one_process_more_than_there_are_slots_gets_nothing(tmp_path: Path) -> N
     for index in range(1024):
         write(machine, SLOTS_OFFSET + 280 * index, slots)
     process = machine.start("dlsym", "fill", "cuMemAlloc_v2", BLOCK, 1)
-    out, errors = process.communicate(timeout=60)
+    out, errors = process.communicate(timeout=HANG_SECONDS)
     assert out == "context code 2\n"
     assert errors == "fairlead-guard: this process gets no slot in the region; " + (
         "no GPU memory is granted\n"

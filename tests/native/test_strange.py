@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from tests.native.driver import MIB, REGION_BYTES, Machine
 from tests.native.tenants import hold
+from tests.waiting import HANG_SECONDS
 
 from guard_table import read_table
 
@@ -70,7 +71,7 @@ def test_what_was_freed_twice_was_given_back_once(tmp_path: Path) -> None:
     other, code = hold(machine, 1)
     assert code == 2
     for each in (process, other):
-        each.communicate(timeout=60)
+        each.communicate(timeout=HANG_SECONDS)
 
 
 def test_nvml_answers_for_pointers_that_are_null(tmp_path: Path) -> None:
@@ -82,7 +83,7 @@ def test_nvml_answers_for_pointers_that_are_null(tmp_path: Path) -> None:
             env=machine.environment(),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=HANG_SECONDS,
             check=False,
         )
         assert (done.returncode, done.stderr) == (0, "")
@@ -108,11 +109,11 @@ def test_a_region_that_a_tenant_overwrites_crashes_no_program_of_it(
     process.stdin.write("f")
     process.stdin.flush()
     assert process.stdout.readline() in ("child 0\n", "child 2\n")
-    out, errors = process.communicate(timeout=60)
+    out, errors = process.communicate(timeout=HANG_SECONDS)
     assert (process.returncode, out, errors) == (0, "", "")
     head = struct.unpack_from("<I", machine.region.read_bytes())[0]
     late = machine.start("dlsym", "fill", "cuMemAlloc_v2", SIZE, 1)
-    out, errors = late.communicate(timeout=60)
+    out, errors = late.communicate(timeout=HANG_SECONDS)
     assert late.returncode == 0
     assert (out, errors.count("\n")) == ("context code 2\n", 1), hex(head)
 
@@ -128,9 +129,9 @@ def test_a_region_that_a_tenant_cuts_short_ends_its_own_programs_and_grants_noth
     assert process.stdin
     process.stdin.write("f")
     process.stdin.flush()
-    out, errors = process.communicate(timeout=60)
+    out, errors = process.communicate(timeout=HANG_SECONDS)
     assert (process.returncode, out, errors) == (-signal.SIGBUS, "", "")
     late = machine.start("dlsym", "fill", "cuMemAlloc_v2", SIZE, 1)
-    out, errors = late.communicate(timeout=60)
+    out, errors = late.communicate(timeout=HANG_SECONDS)
     assert (late.returncode, out) == (0, "context code 2\n")
     assert errors.endswith("; no GPU memory is granted\n")

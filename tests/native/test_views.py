@@ -15,6 +15,7 @@ from pathlib import Path
 import pynvml
 import pytest
 from tests.native.driver import MIB, Machine
+from tests.waiting import HANG_SECONDS
 
 from guard_table import read_table
 
@@ -78,7 +79,7 @@ def looks(machine: Machine, *without: str) -> dict[str, dict[str, list[int]]]:
         env=machine.environment(),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
@@ -100,7 +101,7 @@ def test_nvml_shows_the_grant_and_what_the_container_uses(machine: Machine) -> N
     assert holder.stdout
     assert holder.stdout.readline() == "held 0\n"
     found = read(machine)
-    holder.communicate(timeout=60)
+    holder.communicate(timeout=HANG_SECONDS)
     assert found["memory"] == [0, GRANT, GRANT - HELD, HELD]
     assert found["memory_v2"] == [0, GRANT, 0, GRANT - HELD, HELD]
     assert found["limits"] == [0, GRANT, GRANT, HELD]

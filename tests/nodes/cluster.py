@@ -32,7 +32,7 @@ from tests.kube.programs import program
 from tests.kube.servers import run_fairlead
 from tests.nodes.network import MACHINE, POD_RANGE, Link, nodes_network
 from tests.nodes.registry import Registry, running_registry
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 from fairlead import __version__
 
@@ -62,7 +62,7 @@ class Machine:
             beside(self.programs.room, *argv),
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=HANG_SECONDS,
             check=True,
         ).stdout
 

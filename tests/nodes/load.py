@@ -26,7 +26,7 @@ from tests.kube.programs import program
 from tests.kube.share_truth import ShareTruth
 from tests.kube.sharing_words import as_real
 from tests.nodes.cluster import NODE_SPACE, SYSTEM, Cluster
-from tests.waiting import repeat, wait_until
+from tests.waiting import HANG_SECONDS, repeat, wait_until
 
 from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.objects.resources import NODES
@@ -138,7 +138,7 @@ class Load:
             self.seconds = time.monotonic() - self._began
         self._ended.set()
         for each in self._threads:
-            each.join(30)
+            each.join(HANG_SECONDS)
         self._forward.stop()
 
     @property

@@ -23,6 +23,7 @@ from tests.kube.node_room import (
     make_cgroups,
     remove_cgroups,
 )
+from tests.waiting import HANG_SECONDS
 
 MACHINE = "10.94.0.1"
 """Played pods have 10.97 (`tests/kube/played_pods`), a single real node's 10.98."""
@@ -70,7 +71,9 @@ class Link:
         ip("route", "delete", self.pod_subnet, may_fail=True)
 
     def _inside(self, room: Component, *words: str) -> None:
-        subprocess.run(beside(room, "ip", *words), check=True, capture_output=True, timeout=30)
+        subprocess.run(
+            beside(room, "ip", *words), check=True, capture_output=True, timeout=HANG_SECONDS
+        )
 
 
 @contextmanager

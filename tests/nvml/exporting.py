@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.nvml.stub import StubState
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 from fairlead.model.metric import Sample
 from fairlead.wire.metrics.prom_text import parse_page
@@ -94,7 +94,7 @@ def exporting(
     finally:
         if process.poll() is None:
             process.kill()
-        process.wait(20)
+        process.wait(HANG_SECONDS)
         if reader is not None:
-            reader.join(20)
+            reader.join(HANG_SECONDS)
         process.stderr.close()

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 NAME = "nvidia-cuda-mps-control"
 PROGRAM = '''#!{python}
@@ -119,7 +119,7 @@ def ask_mps(program: Path, pipes: Path, command: str) -> str:
         env={**os.environ, "CUDA_MPS_PIPE_DIRECTORY": str(pipes)},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=HANG_SECONDS,
         check=True,
     )
     return done.stdout.strip()
@@ -150,4 +150,4 @@ def daemon(program: Path, pipes: Path, **knobs: str) -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(HANG_SECONDS)

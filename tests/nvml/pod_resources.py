@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.edge.kubelet.pod_resources import answering
+from tests.waiting import HANG_SECONDS
 
 
 @contextmanager
@@ -28,7 +29,7 @@ def kubelet(folder: Path, answer: bytes) -> Iterator[None]:
     thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()
     try:
-        assert is_there.wait(30)
+        assert is_there.wait(HANG_SECONDS)
         yield
     finally:
         is_over.set()

@@ -6,6 +6,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.waiting import HANG_SECONDS
+
 SONAME = "libnvidia-ml.so.1"
 MIB = 1 << 20
 SOURCE = Path(__file__).with_name("stub.c")
@@ -29,7 +31,9 @@ def build_stub(folder: Path, *, is_old: bool = False, is_checked: bool = False) 
     ]
     if is_checked:
         options += ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    subprocess.run(["cc", *options, "-o", str(built), str(SOURCE)], check=True, timeout=60)
+    subprocess.run(
+        ["cc", *options, "-o", str(built), str(SOURCE)], check=True, timeout=HANG_SECONDS
+    )
     return built
 
 

@@ -18,7 +18,7 @@ import pynvml
 import pytest
 from tests.apps.fakes import FixedClock
 from tests.nvml.stub import StubState, uuid
-from tests.waiting import until
+from tests.waiting import HANG_SECONDS, until
 
 from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings
 from fairlead.edge.nvml.cards import ShownCard
@@ -72,7 +72,7 @@ class Asker:
     def fast(self) -> GroupReading:
         self._script.asked.append(("fast", self._index))
         if (released := self._script.hanging.get(self._index)) is not None:
-            released.wait(60)
+            released.wait(HANG_SECONDS)
         if (failure := self._script.failing.get(self._index)) is not None:
             raise failure
         return self._script.readings.get(self._index, GroupReading({UTIL: 10 + self._index}))
@@ -113,7 +113,7 @@ class Exported:
         assert self._task is not None
         began = time.monotonic()
         self._task.cancel()
-        await asyncio.wait([self._task], timeout=20)
+        await asyncio.wait([self._task], timeout=HANG_SECONDS)
         return time.monotonic() - began
 
     @property

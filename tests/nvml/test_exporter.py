@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from tests.nvml.exporting import SECONDS, Exporter, exporting
 from tests.nvml.stub import MIB, StubState, uuid
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 ENDS_WITHIN = 5.0
 LOST, UNKNOWN = 15, 999
@@ -115,7 +115,7 @@ def test_one_card_hangs_and_the_page_does_not(
         )
         exporter.process.send_signal(signal.SIGTERM)
         began = time.monotonic()
-        assert exporter.process.wait(60) == 0
+        assert exporter.process.wait(HANG_SECONDS) == 0
         assert time.monotonic() - began < ENDS_WITHIN
     state.say({"hang.nvmlDeviceGetUtilizationRates.2": None})
 
@@ -210,7 +210,7 @@ def test_a_load_generator_without_a_card_moves_cards_that_nvml_shows(
             exporter.until("at work", "DCGM_FI_DEV_GPU_UTIL", {"0": 0.0, "1": 98.0})
         finally:
             generator.kill()
-            generator.wait(20)
+            generator.wait(HANG_SECONDS)
         exporter.until(
             "its process is gone", "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", {"0": 0.0, "1": 0.0}
         )

@@ -12,6 +12,7 @@ from tests.native.driver import Machine
 from tests.nvml.exporting import exporting
 from tests.nvml.pod_resources import kubelet
 from tests.nvml.stub import MIB, StubState, uuid
+from tests.waiting import HANG_SECONDS
 
 from fairlead.edge.node.agent_files import NodeAgentFiles, NodeFolders
 from fairlead.model.devices.gpu import Grant
@@ -104,7 +105,7 @@ def test_what_the_guard_itself_counts_is_on_the_page(
                 {"with": 1.0},
                 label="pod_name",
             )
-            program.communicate(timeout=60)
+            program.communicate(timeout=HANG_SECONDS)
         granted = machine.run("dlsym", "fill", "cuMemAlloc_v2", 2048 * MIB, 1)
         assert granted[0].startswith("cuMemAlloc_v2 granted 1 ")
         exporter.until("all have ended", accounted, {"with": 0.0}, label="pod_name")

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from tests.nvml.stub import SONAME, StubState, uuid
+from tests.waiting import HANG_SECONDS
 
 from fairlead.edge.nvml.driver import NvmlDriver
 from fairlead.errors import OutsideError
@@ -58,7 +59,7 @@ class OtherProgram:
         return json.loads(self._process.stdout.readline())
 
     def end(self) -> int:
-        self._process.communicate(timeout=30)
+        self._process.communicate(timeout=HANG_SECONDS)
         return self._process.returncode
 
 
@@ -135,7 +136,7 @@ def test_calls_of_several_threads_take_turns(driver: NvmlDriver, state: StubStat
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(HANG_SECONDS)
     driver.close()
     assert failed == []
     assert state.calls().count("init") == state.calls().count("shutdown")

@@ -15,6 +15,7 @@ import pytest
 from pynvml import NVMLError
 from tests.nvml.conftest import ReaderOn, Seconds
 from tests.nvml.stub import ALL_LINKS, MIB, StubState, uuid
+from tests.waiting import HANG_SECONDS
 
 from fairlead.edge.nvml.readings import CardReader
 from fairlead.wire.metrics.dcgm_fields import FIELDS, MADE, is_double
@@ -664,13 +665,13 @@ def test_eight_cards_and_one_of_them_hangs(state: StubState, reader_on: ReaderOn
     for thread in threads:
         thread.start()
     for card in set(range(8)) - {3}:
-        threads[card].join(20)
+        threads[card].join(HANG_SECONDS)
     try:
         assert readings == {card: 10 + card for card in range(8) if card != 3}
         assert threads[3].is_alive()
     finally:
         state.say({"hang.nvmlDeviceGetPowerUsage.3": None})
-        threads[3].join(20)
+        threads[3].join(HANG_SECONDS)
     assert readings[3] == 13
 
 

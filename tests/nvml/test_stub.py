@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from tests.nvml.conftest import ReaderOn
 from tests.nvml.stub import MIB, StubState, build_stub
+from tests.waiting import HANG_SECONDS
 
 CARDS = 8
 _PROGRAM = """
@@ -84,7 +85,11 @@ def moving(state: StubState) -> Iterator[StubState]:
 def _runtime(name: str) -> str | None:
     """The path of a sanitizer's library; None = this compiler has none."""
     found = subprocess.run(
-        ["cc", f"-print-file-name={name}"], capture_output=True, text=True, timeout=60, check=True
+        ["cc", f"-print-file-name={name}"],
+        capture_output=True,
+        text=True,
+        timeout=HANG_SECONDS,
+        check=True,
     ).stdout.strip()
     return found if "/" in found else None
 
@@ -107,7 +112,7 @@ def test_all_calls_under_the_sanitizers_while_the_state_changes(
         },
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG_SECONDS,
     )
     assert (done.returncode, done.stderr) == (0, "")
     printed = json.loads(done.stdout)
@@ -152,7 +157,7 @@ def test_a_card_of_which_no_call_comes_back(state: StubState, reader_on: ReaderO
     assert readers[1].fast().fields["DCGM_FI_DEV_GPU_UTIL"] == 37
     assert (reported, thread.is_alive()) == ([], True)
     state.say({"hang.*.0": None, "0.gpu": 8})
-    thread.join(20)
+    thread.join(HANG_SECONDS)
     assert reported == [8]
 
 

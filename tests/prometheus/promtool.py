@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
+from tests.waiting import HANG_SECONDS
 
 RULES = Path(__file__).resolve().parents[2] / "deploy" / "prometheus" / "fairlead.rules.yaml"
 STEP_SECONDS = 30
@@ -54,7 +55,7 @@ def check_rules(path: Path) -> str:
         ["promtool", "check", "rules", str(path)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         check=False,
     )
     return "" if answer.returncode == 0 else (answer.stdout + answer.stderr).strip()

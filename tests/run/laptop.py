@@ -8,13 +8,12 @@ import signal
 import ssl
 import subprocess
 import sys
-import time
 import urllib.request
 from pathlib import Path
 from typing import Any
 
 from tests.cli.arena import environment
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 from fairlead_sim.scenario.file import read_scenario
 
@@ -80,12 +79,10 @@ class Laptop:
         )
         assert self.process.poll() is None, self.output()
 
-    def end(self, number: int = signal.SIGTERM) -> float:
-        """Sends the signal; returns the seconds until the process ended."""
-        started = time.monotonic()
+    def end(self, number: int = signal.SIGTERM) -> None:
+        """Sends the signal and waits until the process has ended."""
         self.process.send_signal(number)
-        self.process.wait(timeout=20)
-        return time.monotonic() - started
+        self.process.wait(timeout=HANG_SECONDS)
 
     def output(self) -> str:
         self.log.seek(0)
@@ -99,7 +96,7 @@ class Laptop:
 
 
 def get(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=10) as answer:
+    with urllib.request.urlopen(url, timeout=HANG_SECONDS) as answer:
         text: str = answer.read().decode()
         return text
 
@@ -131,6 +128,6 @@ def _send(ready: dict[str, str], path: str, body: bytes | None) -> bytes:
         "content-type": "application/json",
     }
     request = urllib.request.Request(cluster["server"] + path, body, headers)
-    with urllib.request.urlopen(request, context=trust, timeout=10) as answer:
+    with urllib.request.urlopen(request, context=trust, timeout=HANG_SECONDS) as answer:
         answered: bytes = answer.read()
     return answered

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.cli.arena import environment
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 SECONDS = 30.0
 
@@ -48,7 +48,7 @@ def status_of(url: str) -> int:
 
     def has_answered() -> bool:
         try:
-            with urllib.request.urlopen(url, timeout=30) as answer:
+            with urllib.request.urlopen(url, timeout=HANG_SECONDS) as answer:
                 statuses.append(answer.status)
         except urllib.error.HTTPError as error:
             statuses.append(error.code)
@@ -61,5 +61,5 @@ def status_of(url: str) -> int:
 
 
 def page_of(url: str) -> str:
-    with urllib.request.urlopen(f"{url}/metrics", timeout=30) as answer:
+    with urllib.request.urlopen(f"{url}/metrics", timeout=HANG_SECONDS) as answer:
         return str(answer.read().decode())

@@ -12,7 +12,7 @@ import yaml
 from tests.cli.arena import environment
 from tests.run.laptop import PORTS, Laptop, get, post
 from tests.run.server_process import page_of, running
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 SECONDS = 60.0
 POD = Path(__file__).parents[2] / "examples" / "dcgmproftester.yaml"
@@ -127,7 +127,7 @@ def test_a_generator_that_is_asked_to_end_leaves_nothing(tmp_path: Path) -> None
             0.05,
         )
         generator.terminate()
-        assert generator.wait(timeout=10) == 143
+        assert generator.wait(timeout=HANG_SECONDS) == 143
         assert not list(folder.iterdir())
     finally:
         generator.kill()

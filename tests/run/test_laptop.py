@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import re
+import resource
 import shlex
 import signal
 import socket
@@ -33,7 +34,7 @@ from tests.run.laptop import (
     post,
     young_scenario,
 )
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 from fairlead.edge.files.laptop_state import laptop_home, running_laptop
 
@@ -347,16 +348,13 @@ def test_what_a_person_asked_for_and_cannot_have_ends_with_status_1(
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, long_case(signal.SIGHUP)], ids=["Ctrl-C", "the terminal is closed"]
 )
-def test_a_signal_ends_all_within_five_seconds_and_takes_the_files_away(
-    number: signal.Signals, tmp_path: Path
-) -> None:
+def test_a_signal_ends_all_and_takes_the_files_away(number: signal.Signals, tmp_path: Path) -> None:
     laptop = Laptop(tmp_path, *BARE, "--kubeconfig", str(with_production(tmp_path)))
     state = tmp_path / ".local/state/fairlead/laptop"
     ready = laptop.wait_ready()
     assert Path(ready["kubeconfig"]) == state / "kubeconfig"
-    seconds = laptop.end(number)
+    laptop.end(number)
     assert laptop.process.returncode == 0, laptop.output()
-    assert seconds < 5
     assert not laptop.ready_file.exists() and list(state.iterdir()) == []
     assert (tmp_path / "config").read_text() == PRODUCTION
     assert "Traceback" not in laptop.output()
@@ -367,12 +365,14 @@ def test_a_signal_ends_all_within_five_seconds_and_takes_the_files_away(
 @pytest.mark.long
 def test_ctrl_c_while_a_large_world_is_made_ends_at_once_and_spoils_nothing(tmp_path: Path) -> None:
     state = tmp_path / "state"
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     first = Laptop(tmp_path, *PORTS, "--scenario", "large", "--state-dir", str(state))
     first.wait_for(state / "world.sqlite")
     time.sleep(0.3)  # while it makes its world, of which nothing is printed
-    seconds = first.end(signal.SIGINT)
+    first.end(signal.SIGINT)
     assert first.process.returncode == 130, first.output()
-    assert seconds < 3, "it went on with its world"
+    used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    assert used < 10, "it went on with its world, which takes four times as long"
     assert "Traceback" not in first.output()
     first.close()
     second = Laptop(tmp_path, *BARE, "--state-dir", str(state))
@@ -395,7 +395,7 @@ def test_without_a_stdout_the_laptop_runs_all_the_same(tmp_path: Path) -> None:
             0.05,
         )
         process.send_signal(signal.SIGTERM)
-        _, printed = process.communicate(timeout=20)
+        _, printed = process.communicate(timeout=HANG_SECONDS)
         assert (process.returncode, "Traceback" in printed) == (0, False), printed
     finally:
         process.kill()

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.cli.arena import environment, run_main
 from tests.run.laptop import BARE, Laptop, kubeconfig_of
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 
 def ask(url: str, body: Any = None, **headers: str) -> tuple[int, Any, str]:
@@ -22,7 +22,7 @@ def ask(url: str, body: Any = None, **headers: str) -> tuple[int, Any, str]:
     data = json.dumps(body).encode() if body is not None else None
     asked = urllib.request.Request(url, data, {"Content-Type": "application/json", **headers})
     try:
-        with urllib.request.urlopen(asked, timeout=30) as found:
+        with urllib.request.urlopen(asked, timeout=HANG_SECONDS) as found:
             cookie = (found.headers["Set-Cookie"] or "").partition(";")[0]
             return found.status, json.load(found), cookie
     except urllib.error.HTTPError as error:
@@ -47,7 +47,7 @@ def token_for(kubeconfig: dict[str, Any], seconds: int) -> str:
         },
     )
     trust = ssl.create_default_context(cadata=authority)
-    with urllib.request.urlopen(asked, context=trust, timeout=30) as found:
+    with urllib.request.urlopen(asked, context=trust, timeout=HANG_SECONDS) as found:
         return str(json.load(found)["status"]["token"])
 
 

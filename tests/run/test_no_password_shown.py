@@ -26,7 +26,7 @@ import pytest
 from tests.edge.kubeconfigs import connection_of, write_kubeconfig
 from tests.edge.scripted import Reply, ScriptedServer
 from tests.edge.twins import TWINS
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 from fairlead.edge.connection.connection import checked_proxy, normal_server
 from fairlead.edge.kube.api_failure import ApiFailure
@@ -71,7 +71,7 @@ class RefusingProxy:
     def close(self) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        self._thread.join(10)
+        self._thread.join(HANG_SECONDS)
 
 
 @pytest.fixture(scope="module")
@@ -322,7 +322,7 @@ def test_a_console_neither_answers_nor_logs_it(refusing: RefusingProxy, tmp_path
         }
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(HANG_SECONDS)
     assert f"proxy `http://{refusing.host}`" in log.read_text() + "".join(answers.values()), (
         log.read_text()
     )
@@ -333,7 +333,7 @@ def test_a_console_neither_answers_nor_logs_it(refusing: RefusingProxy, tmp_path
 def _answer(host: str, path: str) -> str:
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with direct.open(f"http://{host}{path}", timeout=10) as response:
+        with direct.open(f"http://{host}{path}", timeout=HANG_SECONDS) as response:
             return str(response.read().decode())
     except urllib.error.HTTPError as error:
         with error:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -17,7 +16,7 @@ from tests.cli.arena import environment, run_main
 from tests.examples import long_case
 from tests.run.laptop import young_scenario
 from tests.run.server_process import SECONDS, line_of, page_of, running, status_of
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 NO_USER = (
     "{clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}], contexts: [{name: c, "
@@ -115,10 +114,8 @@ def test_without_its_api_server_a_server_lives_is_not_ready_and_ends_on_sigterm(
         assert "hint: check the address in the kubeconfig" in line_of(
             process, "refused the connection; "
         )
-        started = time.monotonic()
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=10) == 0
-        assert time.monotonic() - started < 5
+        assert process.wait(timeout=HANG_SECONDS) == 0
 
 
 @pytest.mark.long
@@ -127,7 +124,7 @@ def test_a_snapshot_can_be_looked_at_in_the_console(tmp_path: Path) -> None:
     assert refused(tmp_path, "snapshot", "save", str(saved)).returncode == 0
     with running(tmp_path, "console", "--snapshot", str(saved)) as (_, url):
         assert status_of(f"{url}/readyz") == 200
-        with urllib.request.urlopen(f"{url}/api/v1/overview", timeout=30) as answer:
+        with urllib.request.urlopen(f"{url}/api/v1/overview", timeout=HANG_SECONDS) as answer:
             overview = json.load(answer)
         assert (overview["gpus"]["total"], overview["gpuNodes"]["total"]) == (32, 6)
         assert overview["gpuMemory"]["usedMiB"] > 0
@@ -204,4 +201,4 @@ def test_a_gpu_exporter_alone_serves_simulated_devices(tmp_path: Path) -> None:
         assert "Hostname" not in samples[0] and 'gpu="0"' in samples[0]
         assert not [line for line in samples if 'pod="' in line], "pods were not requested"
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=10) == 0
+        assert process.wait(timeout=HANG_SECONDS) == 0

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from tests.waiting import HANG_SECONDS
 
 PROGRAM = """
 import sys
@@ -35,7 +36,7 @@ def test_large_texts_are_given_back(what: str, is_so: bool) -> None:
         [sys.executable, "-c", PROGRAM, what],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         check=True,
     )
     assert (int(ended.stdout) < 10) is is_so, ended.stdout
@@ -54,7 +55,11 @@ def test_a_server_does_not_load_the_others(server: str) -> None:
     """Each has a pod of its own, and pays for what it loads."""
     program = f"import sys, fairlead.run.servers.{server}; print(*sys.modules)"
     ended = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=HANG_SECONDS,
+        check=True,
     )
     loaded = set(ended.stdout.split())
     assert {app for app in APPS.values() if app in loaded} == {APPS[server]}

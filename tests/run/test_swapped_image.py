@@ -28,7 +28,7 @@ import bcrypt
 import pytest
 import yaml
 from tests.kube.certificates import Authority
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 from fairlead.wire.metrics.counters_csv import parse_counters
 
@@ -81,7 +81,7 @@ def swapped(
         else:
             raise AssertionError(f"it ended: {printed}")
         process.send_signal(signal.SIGTERM)
-        assert process.wait(5) == 0, "SIGTERM ends it well, within five seconds"
+        assert process.wait(HANG_SECONDS) == 0, "SIGTERM ends it well"
     finally:
         if process.poll() is None:
             process.kill()
@@ -95,7 +95,7 @@ def get(url: str, tls: ssl.SSLContext | None = None, user: str = "") -> tuple[in
     headers = {"Authorization": "Basic " + base64.b64encode(user.encode()).decode()} if user else {}
     try:
         with urllib.request.urlopen(
-            urllib.request.Request(url, headers=headers), timeout=30, context=tls
+            urllib.request.Request(url, headers=headers), timeout=HANG_SECONDS, context=tls
         ) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
@@ -188,7 +188,7 @@ def test_the_page_cannot_be_open_by_mistake(image: Path) -> None:
         ],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         check=False,
     )
     assert (
@@ -202,7 +202,7 @@ def test_its_version_is_one_line() -> None:
             [sys.executable, "-c", CODE, word],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=HANG_SECONDS,
             check=False,
         )
         assert (ended.returncode, ended.stderr) == (0, "")
@@ -233,7 +233,7 @@ def test_systemd_may_hand_over_the_socket() -> None:
         [sys.executable, "-c", CODE, "--web-systemd-socket"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         check=False,
     )
     assert ended.returncode == 1 and "systemd hands over no socket" in ended.stderr

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from tests.cli.arena import environment
+from tests.waiting import HANG_SECONDS
 
 WITHOUT_IT = "import sys; sys.modules['fairlead_sim'] = None; from fairlead.run.main import main; "
 CODE = WITHOUT_IT + "sys.exit(main(sys.argv[1], sys.argv[2:]))"
@@ -25,7 +26,7 @@ def run(home: Path, *line: str, code: str = CODE) -> subprocess.CompletedProcess
         [sys.executable, "-c", code, *line],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         env=environment(home),
         check=False,
     )
@@ -93,6 +94,10 @@ def test_the_gpu_exporter_loads_nothing_of_the_other_servers() -> None:
         "name.startswith('fairlead_sim')))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=HANG_SECONDS,
+        check=True,
     )
     assert done.stdout.split() == []

@@ -13,6 +13,7 @@ import pytest
 from tests.cli.api_objects import node, pod
 from tests.cli.arena import arena, kubeconfig
 from tests.edge.scripted import Reply, ScriptedServer
+from tests.waiting import HANG_SECONDS
 
 from fairlead.cli.frame.verbs import verbs_of
 from fairlead.edge.files.arena_config import read_arena_config
@@ -258,21 +259,31 @@ def test_the_environment_of_the_running_laptop_is_what_a_shell_takes(tmp_path: P
     script = f'eval "$({program})" && printf %s "$KUBECONFIG"'
     clean = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
     done = subprocess.run(
-        ["sh", "-c", script], capture_output=True, text=True, timeout=60, env=clean, check=False
+        ["sh", "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=HANG_SECONDS,
+        env=clean,
+        check=False,
     )
     assert (done.stdout, done.stderr) == (str(laptop), "")
     named = subprocess.run(
         ["sh", "-c", f"{program} --shell fish --state-dir {shlex.quote(str(laptop.parent))}"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         env={**clean, "HOME": str(tmp_path)},
         check=False,
     )
     assert named.stdout == "set -gx KUBECONFIG '" + str(laptop).replace("'", "\\'") + "'\n"
     laptop.unlink()
     none = subprocess.run(
-        ["sh", "-c", program], capture_output=True, text=True, timeout=60, env=clean, check=False
+        ["sh", "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=HANG_SECONDS,
+        env=clean,
+        check=False,
     )
     assert (none.returncode, none.stdout) == (1, "") and (
         "start one with `fairlead up`"

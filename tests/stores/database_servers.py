@@ -18,7 +18,7 @@ import pymysql
 from tests.edge.pki import Authority
 from tests.kube.addresses import free_port
 from tests.kube.component import Component
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 from fairlead.edge.store.address import MYSQL, POSTGRESQL, StoreAddress
 from fairlead.settings import LOOPBACK
@@ -90,7 +90,7 @@ def _certificate(home: Path) -> tuple[Path, Path, Path]:
 
 def _run(argv: Sequence[str]) -> None:
     ended = subprocess.run(
-        without_root(argv), capture_output=True, text=True, timeout=120, check=False
+        without_root(argv), capture_output=True, text=True, timeout=HANG_SECONDS, check=False
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
 

@@ -21,6 +21,7 @@ from tests.stores.database_servers import DatabaseServer
 from tests.stores.killed import WRITES, end, started
 from tests.stores.rows import audit_row, sign_in
 from tests.turns import in_turn
+from tests.waiting import HANG_SECONDS
 
 from fairlead.edge.store import engines, migrate
 from fairlead.edge.store.address import SQLITE, StoreAddress
@@ -126,7 +127,9 @@ def test_a_store_of_this_schema_is_opened_without_alembic(
     )
     for expected in ("True", "False"):
         argv = [sys.executable, "-c", code, f"sqlite:///{address.file}"]
-        ended = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+        ended = subprocess.run(
+            argv, capture_output=True, text=True, timeout=HANG_SECONDS, check=False
+        )
         assert ended.stdout.strip() == expected, ended.stderr
 
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from bench.__main__ import MEASUREMENTS, MODULES
+from tests.waiting import HANG_SECONDS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -15,7 +16,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 def bench(*words: str) -> subprocess.CompletedProcess[str]:
     argv = [sys.executable, "-m", "bench", *words]
     return subprocess.run(
-        argv, cwd=REPOSITORY, capture_output=True, text=True, timeout=60, check=False
+        argv, cwd=REPOSITORY, capture_output=True, text=True, timeout=HANG_SECONDS, check=False
     )
 
 
@@ -49,7 +50,7 @@ def test_every_measurement_prints_its_help() -> None:
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         check=False,
     )
     assert ended.returncode == 0, ended.stderr

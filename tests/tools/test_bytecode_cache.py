@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import HANG_SECONDS
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 
@@ -30,7 +31,9 @@ def test_what_a_child_compiles_is_kept_in_the_folder_and_not_beside_its_source(
     monkeypatch.setenv("PYTHONPYCACHEPREFIX", "")
     monkeypatch.setattr(cache, "BYTECODE", folder)
     cache.keep_bytecode()
-    subprocess.run([sys.executable, "-c", "import imported"], cwd=sources, check=True, timeout=60)
+    subprocess.run(
+        [sys.executable, "-c", "import imported"], cwd=sources, check=True, timeout=HANG_SECONDS
+    )
     assert [path.name for path in sources.iterdir()] == ["imported.py"]
     assert [path for path in folder.rglob("imported.*.pyc") if path.parent.name == "sources"]
 

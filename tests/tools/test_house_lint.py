@@ -80,6 +80,11 @@ FAULTS = {
     ),
     "a helper of a test module nearby": ({TEST: "import a\nfrom .test_b import one\n"}, "`test_b`"),
     "a test module as a whole": ({TEST: "from tests.sim import a, test_b\n"}, "`test_b`"),
+    "a limit of a program": (
+        {TEST: "subprocess.run(a,\n    timeout=60,\n    check=True)"},
+        "`run` ends after 60 s: take `HANG_SECONDS`",
+    ),
+    "a limit of a thread": ({TEST: "thread.join(20)"}, "`join` ends after 20 s"),
     "a test module by its path": ({TEST: "import tests.sim.test_b\n"}, "`test_b`"),
 }
 RIGHT = {
@@ -98,6 +103,9 @@ RIGHT = {
     "a built page": {"src/fairlead/web_dist/page.css": OTHER},
     "a sleep that is allowed": {TEST: "sleep(1)", SLEEPS: ONE_SLEEP},
     "a clock that jumps": {"tests/rules/test_jumping.py": "sleep(1)"},
+    "a limit of a test's own": {
+        TEST: "run(a, timeout=HANG_SECONDS); ended.wait(2 * b); c.wait(0.5); d.wait(timeout=900)"
+    },
     "its own attribute": {TEST: "class A:\n    def __init__(self):\n        self._x = 1\nA()._x"},
     "a value of a sentence": {TEST: "with raises(UserError, match=re.escape(f'`{a} b`')): ..."},
     "a sentence of kubectl": {TEST: "with raises(kube.KubectlError, match='is no pod'): ..."},
@@ -136,4 +144,4 @@ def test_each_rule_has_files_to_read() -> None:
     """In an empty folder every rule would pass."""
     assert len(list((REPOSITORY / "src").rglob("*.py"))) > 700
     assert len(list((REPOSITORY / "tests").rglob("*.py"))) > 300
-    assert len({rule.check for rule in RULES}) == len(RULES) == 8
+    assert len({rule.check for rule in RULES}) == len(RULES) == 9

@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 SLEEP = "time.sleep(600)"
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
@@ -92,17 +92,17 @@ def test_a_step_that_passes_its_limit_is_ended_and_named(tmp_path: Path) -> None
     with pytest.raises(progress.StepFailed) as caught:
         progress.run_step(
             "sleeper",
-            [sys.executable, "-c", "import time; time.sleep(60)"],
+            [sys.executable, "-c", "import time; time.sleep(600)"],
             tmp_path / "log",
             limit_seconds=0.3,
         )
     assert caught.value.what == "sleeper: no end after 0.3 s\n"
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < HANG_SECONDS
 
 
 def test_a_step_that_falls_silent_is_ended_and_one_that_prints_goes_on(tmp_path: Path) -> None:
     progress = _tool("progress")
-    silent = "print('begun', flush=True); import time; time.sleep(60)"
+    silent = "print('begun', flush=True); import time; time.sleep(600)"
     with pytest.raises(progress.StepFailed) as caught:
         progress.run_step(
             "silent", [sys.executable, "-u", "-c", silent], tmp_path / "log", silence_seconds=0.5
@@ -152,8 +152,8 @@ def test_two_runs_take_turns(tmp_path: Path) -> None:
     )
     assert second.stderr is not None
     assert f"waiting: process {first.pid} is at work on it" in second.stderr.readline()
-    assert (first.communicate(timeout=30)[0], first.returncode) == ("False\n", 0)
-    assert (second.communicate(timeout=30)[0], second.returncode) == ("True\n", 0)
+    assert (first.communicate(timeout=HANG_SECONDS)[0], first.returncode) == ("False\n", 0)
+    assert (second.communicate(timeout=HANG_SECONDS)[0], second.returncode) == ("True\n", 0)
 
 
 def test_envtest_assets_win_over_built_programs(
@@ -284,7 +284,9 @@ def test_a_patient_group_begins_with_the_last_other_and_the_heavy_one_after_all_
     def run(group: Any) -> Any:
         if group.is_patient:
             assert len(ended) >= others - run_tests.REALS_AT_ONCE, "the last one has begun"
-            assert heavy_began.wait(120), "the heavy group does not wait for the patient one"
+            assert heavy_began.wait(HANG_SECONDS), (
+                "the heavy group does not wait for the patient one"
+            )
         if group.is_heavy:
             heavy_began.set()
         else:
@@ -317,7 +319,7 @@ def test_only_groups_with_the_console_wait_for_its_build(monkeypatch: pytest.Mon
         return run_group.Outcome(group)
 
     def build() -> None:
-        console.set_result("no Node" if other_began.wait(60) else "the other group waits")
+        console.set_result("no Node" if other_began.wait(HANG_SECONDS) else "the other group waits")
 
     monkeypatch.setattr(run_tests, "run_group", run)
     named = [groups.Group("pages", "", (), needs_console=True), groups.Group("other", "", ())]
@@ -376,7 +378,7 @@ def test_a_run_in_the_background_receives_signals_all_the_same() -> None:
         cwd=TOOLS,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         check=True,
     )
     assert done.stdout == "True True True\n"
@@ -413,7 +415,7 @@ if is_patient:
     wait_until("it was begun", lambda: reported.exists() and reported.read_text(), 60, 0.01)
     if sleep:
         checked.set()
-    building.join(timeout=60)
+    building.join(timeout=HANG_SECONDS)
     assert not building.is_alive()
     assert reported.read_text().split() == begun
     assert (tmp_path / "ended").exists() is (not sleep)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests import turns
+from tests.waiting import HANG_SECONDS
 
 CASES = [f"case-{number}" for number in range(20)]
 CHOICES = 8
@@ -89,7 +90,7 @@ def _python(code: str, value: str, *words: str) -> list[str]:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         check=True,
     )
     return done.stdout.split()

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 import yaml
+from tests.waiting import HANG_SECONDS
 
 from fairlead.wire.files.bounded import MAX_LEVELS, is_too_deep, load_yaml
 
@@ -57,7 +58,11 @@ def test_a_hundred_kilobytes_of_brackets_do_not_end_the_process() -> None:
         "yaml.YAMLError: print('refused')"
     )
     ended = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=HANG_SECONDS,
+        check=False,
     )
     assert (ended.returncode, ended.stdout) == (0, "refused\n")
 

@@ -14,6 +14,7 @@ import pytest
 from tests.cli.api_objects import node, pod, snapshot_of
 from tests.cli.arena import environment, run_main
 from tests.cli.command import run_command
+from tests.waiting import HANG_SECONDS
 
 from fairlead.cli.frame.parser import split_verb
 from fairlead.cli.frame.verbs import VERBS
@@ -301,7 +302,7 @@ def test_a_bug_ends_with_status_3_and_names_a_report_file(tmp_path: Path) -> Non
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         env=env,
         check=False,
     )
@@ -325,7 +326,7 @@ def test_a_closed_stdout_is_silent_and_status_0(tmp_path: Path) -> None:
         stdout=writer,
         stderr=subprocess.PIPE,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         env=env,
         check=False,
     )
@@ -351,7 +352,7 @@ def test_ctrl_c_ends_a_refreshing_command_with_130(tmp_path: Path) -> None:
     assert command.stdout is not None
     command.stdout.readline()
     command.send_signal(signal.SIGINT)
-    _, err = command.communicate(timeout=10)
+    _, err = command.communicate(timeout=HANG_SECONDS)
     assert command.returncode == 130
     assert "Traceback" not in err
 
@@ -399,7 +400,7 @@ def heavy_modules(line: str, home: Path, env: dict[str, str]) -> str:
         [sys.executable, "-c", code, *line.split()],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         env=env,
         check=False,
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import run_command
+from tests.waiting import HANG_SECONDS
 
 from fairlead.cli.frame.verbs import verbs_of
 from fairlead.errors import UserError
@@ -43,7 +44,7 @@ def completed(line: str, folder: Path) -> list[str]:
         capture_output=True,
         text=True,
         env=env,
-        timeout=20,
+        timeout=HANG_SECONDS,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")

@@ -17,6 +17,7 @@ from typing import Any, Final, cast
 
 import msgspec
 import pytest
+from tests.waiting import HANG_SECONDS
 
 from fairlead.cli.frame.parser import VerbModule, global_options, make_parser, split_verb
 from fairlead.kinds.parts.kind import label_of
@@ -38,7 +39,7 @@ def in_shell(line: str) -> list[str]:
         ["/bin/sh", "-c", f"printf '%s\\0' {line}"],
         capture_output=True,
         text=True,
-        timeout=10,
+        timeout=HANG_SECONDS,
         check=True,
     )
     return done.stdout.split("\0")[:-1]

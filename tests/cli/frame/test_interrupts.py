@@ -15,7 +15,7 @@ import pytest
 from tests.cli.arena import kubeconfig
 from tests.cli.jobs.scripted_jobs import collection, discovery, script
 from tests.edge.scripted import Reply, ScriptedServer
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 ENDINGS = (130, -signal.SIGINT, 0)
 """0: the program ended before the signal arrived."""
@@ -70,7 +70,7 @@ def test_at_any_moment_of_its_start(words: list[str], moments: range, tmp_path: 
             assert command.stdout.read(2) == b"up"
             time.sleep(moment * 0.015)
             command.send_signal(signal.SIGINT)
-            _, printed = command.communicate(timeout=60)
+            _, printed = command.communicate(timeout=HANG_SECONDS)
             assert command.returncode in ENDINGS, (moment, command.returncode)
             assert b"Traceback" not in printed and b"KeyboardInterrupt" not in printed, (
                 moment,
@@ -92,7 +92,11 @@ def test_ctrl_c_is_in_hand_before_anything_takes_time() -> None:
         f"{STARTED}"
     )
     loaded = subprocess.run(
-        [sys.executable, "-I", "-c", code], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-I", "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=HANG_SECONDS,
+        check=True,
     ).stdout.split()
     assert loaded == ["__future__", "fairlead", "fairlead.run", "fairlead.run.programs", "gc"]
 
@@ -126,7 +130,7 @@ def test_a_job_that_is_half_made_is_taken_away(tmp_path: Path) -> None:
         command = begin(words, tmp_path, server.url)
         wait_for(server, "POST", 3)  # the user's name, the job, and the request that hangs
         command.send_signal(signal.SIGINT)
-        out, printed = command.communicate(timeout=60)
+        out, printed = command.communicate(timeout=HANG_SECONDS)
         deleted = [each.path for each in server.seen if each.method == "DELETE"]
     assert (command.returncode, out, printed) == (130, b"", b"")
     assert deleted == [f"{collection('pytorchjobs')}/a"]
@@ -141,5 +145,5 @@ def test_its_parent_may_have_it_ignore_ctrl_c(tmp_path: Path) -> None:
         command = begin(["list"], tmp_path, server.url, ignoring)
         wait_for(server, "GET")
         command.send_signal(signal.SIGINT)
-        command.communicate(timeout=60)
+        command.communicate(timeout=HANG_SECONDS)
     assert command.returncode != 130 and command.returncode != -signal.SIGINT

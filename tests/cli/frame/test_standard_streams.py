@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.examples import long_case
+from tests.waiting import HANG_SECONDS
 
 FULL = Path("/dev/full")
 
@@ -27,7 +28,7 @@ def through_shell(
         ["sh", "-c", script, sys.executable, code],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         env=env,
         check=False,
     )
@@ -95,14 +96,14 @@ def test_the_same_bytes_in_every_locale(locale: dict[str, str], tmp_path: Path) 
     command = [sys.executable, "-c", code, "submit", "mpijob", "-f", str(given), "--dry-run"]
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     ended = subprocess.run(
-        command, capture_output=True, timeout=60, env={**env, **locale}, check=False
+        command, capture_output=True, timeout=HANG_SECONDS, env={**env, **locale}, check=False
     )
     assert (ended.returncode, b"Traceback" in ended.stderr) == (0, False), ended.stderr
     assert "训练é".encode() in ended.stdout
     refused = subprocess.run(
         [*command[:3], "get", "训练"],
         capture_output=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         env={**env, **locale},
         check=False,
     )

@@ -22,6 +22,7 @@ from tests.cli.job_objects import job, job_pod
 from tests.cli.jobs.scripted_jobs import MPI, SERVED, TF, collection, discovery, listed, run, script
 from tests.edge.pki import Authority
 from tests.edge.scripted import Reply, ScriptedServer, Stream, status
+from tests.waiting import HANG_SECONDS
 
 WHO = ' is forbidden: User "eve" cannot list resource'
 
@@ -433,7 +434,7 @@ def test_a_closed_stdout(tmp_path: Path) -> None:
         os.close(reading)
         command = [*PROGRAM, "--kubeconfig", str(config), "list"]
         done = subprocess.run(
-            command, stdout=writing, stderr=subprocess.PIPE, timeout=60, check=False
+            command, stdout=writing, stderr=subprocess.PIPE, timeout=HANG_SECONDS, check=False
         )
         os.close(writing)
     assert (done.returncode, done.stderr) == (0, b"")
@@ -453,7 +454,7 @@ def test_ctrl_c_ends_a_watch_quietly(tmp_path: Path) -> None:
             "mnist",
         ]
         watching.send_signal(signal.SIGINT)
-        _, printed = watching.communicate(timeout=20)
+        _, printed = watching.communicate(timeout=HANG_SECONDS)
     assert (watching.returncode, printed) == (130, "")
 
 
@@ -474,7 +475,7 @@ def test_a_watch_shows_again_what_changes(tmp_path: Path) -> None:
         assert watching.stdout is not None
         lines = [watching.stdout.readline().split() for _ in range(4)]
         watching.send_signal(signal.SIGINT)
-        watching.communicate(timeout=20)
+        watching.communicate(timeout=HANG_SECONDS)
     assert [line[:2] for line in lines] == [
         ["NAME", "STATUS"],
         ["bert", "RUNNING"],

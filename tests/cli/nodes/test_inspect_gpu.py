@@ -15,6 +15,7 @@ import pytest
 from tests.cli.api_objects import Object, node, pod, reading, snapshot_of
 from tests.cli.command import Printed, run_command
 from tests.examples import long_case
+from tests.waiting import HANG_SECONDS
 
 from fairlead.cli.nodes.inspect_tables import details
 from fairlead.errors import UserError
@@ -311,7 +312,7 @@ def test_a_plug_in_is_one_verb_and_speaks_like_kubectl(script: str, tmp_path: Pa
         command,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         check=False,
         env={"HOME": str(tmp_path)},
         cwd=tmp_path,

@@ -18,6 +18,7 @@ from tests.cli.serving_objects import deployment, service, serving_pod
 from tests.edge.exec_server import ExecServer
 from tests.edge.kubeconfigs import write_kubeconfig
 from tests.edge.scripted import Reply, ScriptedServer, Stream, status
+from tests.waiting import HANG_SECONDS
 
 CORE, APPS = "/api/v1/namespaces/default", "/apis/apps/v1/namespaces/default/deployments"
 KSERVE = "/apis/serving.kserve.io/v1beta1/namespaces/default/inferenceservices"
@@ -180,7 +181,10 @@ def test_attach(tmp_path: Path) -> None:
             "echo hi; exit 7",
         )
         done = subprocess.run(
-            [sys.executable, "-c", code, *words], capture_output=True, timeout=60, check=False
+            [sys.executable, "-c", code, *words],
+            capture_output=True,
+            timeout=HANG_SECONDS,
+            check=False,
         )
         assert (done.returncode, done.stdout) == (7, b"hi\n"), done.stderr
         assert server.executed[-1].path == f"{CORE}/pods/fast-1/exec"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.arena import environment, run_main
+from tests.waiting import HANG_SECONDS
 
 from fairlead.edge.store.address import store_address
 from fairlead.edge.store.migrations import versions
@@ -131,7 +132,7 @@ def test_the_command_line_loads_no_sql(tmp_path: Path) -> None:
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         check=False,
         env=environment(tmp_path),
     )

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.waiting import HANG_SECONDS
 
 from fairlead.edge.cuda.array_library import Launch, find_array_library
 from fairlead.edge.cuda.backend import CudaBackend
@@ -221,7 +222,7 @@ def test_work_that_goes_on_ends_with_the_program() -> None:
     )
     working.start()
     backend.end()
-    working.join(timeout=10)
+    working.join(timeout=HANG_SECONDS)
     assert not working.is_alive()
 
 

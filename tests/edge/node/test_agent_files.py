@@ -15,6 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from tests.waiting import HANG_SECONDS
 
 from fairlead.edge.node import agent_files
 from fairlead.edge.node.agent_files import NodeAgentFiles, NodeFolders
@@ -237,12 +238,12 @@ def test_two_agents_of_one_node(files: NodeAgentFiles, folders: NodeFolders) -> 
         str(folders.state),
     ]
     assert (
-        subprocess.run(ask, capture_output=True, text=True, timeout=60, check=True).stdout
+        subprocess.run(ask, capture_output=True, text=True, timeout=HANG_SECONDS, check=True).stdout
         == "False\n"
     )
     files.unlock()
     assert (
-        subprocess.run(ask, capture_output=True, text=True, timeout=60, check=True).stdout
+        subprocess.run(ask, capture_output=True, text=True, timeout=HANG_SECONDS, check=True).stdout
         == "True\n"
     )
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 from tests.apps.fakes import EPOCH, FixedClock, four_cards
+from tests.waiting import HANG_SECONDS
 
 from fairlead.model.devices.device import DeviceSample
 from fairlead_sim.gpus.sampled import SampledDevices
@@ -84,7 +85,7 @@ async def test_it_announces_each_snapshot_until_it_is_cancelled() -> None:
     devices = SampledDevices(Cards().parts, FixedClock().now, 0.01)
     task = asyncio.create_task(devices.run(reported.set))
     for _ in range(3):
-        await asyncio.wait_for(reported.wait(), 10)
+        await asyncio.wait_for(reported.wait(), HANG_SECONDS)
         reported.clear()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

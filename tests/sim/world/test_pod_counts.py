@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.sim.objects import StillClock
 from tests.sim.small_world import NAMESPACE, Object, container, get, live, pods, small_world
+from tests.waiting import HANG_SECONDS
 
 from fairlead_sim.objects.pod_counts import BURST, MOST_PODS
 from fairlead_sim.objects.resources import DEPLOYMENTS, PODS, PYTORCH_JOBS
@@ -163,7 +164,7 @@ async def test_the_driver_lets_others_have_their_turn() -> None:
     assert 1 <= len(done) < 5
     running = asyncio.create_task(driver.run())
     looks = [len(done)]
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(HANG_SECONDS):
         while looks[-1] < 10:
             await asyncio.sleep(0)
             looks.append(len(done))
