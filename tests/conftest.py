@@ -52,6 +52,21 @@ def pytest_configure(config: pytest.Config) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
     config.add_cleanup(end)
+    if IS_DIVIDED and config.get_verbosity() > 0:
+        config.pluginmanager.register(CollectedModules(config))
+
+
+class CollectedModules:
+    """Prints a dot for each collected module: tools/run_tests.py ends a group that is silent for
+    five minutes, and the first collection on a busy machine takes longer.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.nodeid.endswith(".py"):
+            self._config.get_terminal_writer().write(".", flush=True)
 
 
 def pytest_report_header() -> str:

@@ -21,7 +21,7 @@ from fairlead.apps import question_protocol
 from fairlead.apps.question_protocol import TEXT, Answer, Question
 from fairlead.apps.server import bind_socket, serve
 
-PATIENCE = 0.5
+PATIENCE = 2.0
 SLOW = b"POST /slow HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
 LAST = b"GET /last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
