@@ -53,9 +53,16 @@ def with_fluid_node(api: ApiClient, name: str) -> Iterator[None]:
     assert made.status in (201, 404), made.message
     place = f"/api/v1/nodes/{name}/status"
     until("the node is Ready", lambda: api.patch(place, {"status": status}, MERGE).status == 200)
+    # a real API server gives a new node the taint `not-ready`, and its controller removes it later
+    until("it has no taint", lambda: not _taints(api, name))
     yield
     api.delete(f"/apis/storage.k8s.io/v1/csinodes/{name}")
     api.delete(f"/api/v1/nodes/{name}")
+
+
+def _taints(api: ApiClient, node: str) -> list[Object]:
+    spec = api.get(f"/api/v1/nodes/{node}").body.get("spec", {})
+    return list(spec.get("taints", []))
 
 
 def fluid_controller(api: ApiClient) -> None:
