@@ -47,6 +47,16 @@ def wait_until(
         time.sleep(pause_seconds)
 
 
+def check_prompt(seconds: float, act: Callable[[], float]) -> None:
+    """Raises AssertionError if none of three acts takes less than `seconds`: a busy machine has
+    quick moments, too. `act` returns the seconds that it took.
+    """
+    took: list[float] = []
+    while not took or took[-1] >= seconds:
+        assert len(took) < 3, f"it took {took} s, and never less than {seconds} s"
+        took.append(act())
+
+
 def repeat(ended: threading.Event, seconds: float, act: Callable[[], None]) -> None:
     """Acts once in this time, however long an act takes, until `ended` is set."""
     due = time.monotonic()

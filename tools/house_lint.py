@@ -64,9 +64,9 @@ WAITING: Final = frozenset(
     )
 )
 """Calls that wait for a program, a thread or an event."""
-LIMITS_FROM: Final = 10.0
-HANGS_AFTER: Final = 240.0
-"""Seconds. Shorter limits are part of what a test checks; `HANG_SECONDS` is the longer one."""
+SHORTEST_LIMIT: Final = 10.0
+"""Seconds. A shorter limit is part of what a test checks."""
+WAITING_MODULE: Final = "tests/waiting.py"
 
 _PUBLIC_CLASS = re.compile(r"^ *class ([A-Za-z]\w*)[:(]", re.MULTILINE)
 _DOCSTRING = re.compile(r'\A(?:#.*\n)*r?"""(.*?)"""', re.DOTALL)
@@ -77,6 +77,7 @@ _QUESTION = re.compile(r"\?(\s|$)")
 _TEST_MODULE = re.compile(
     r"^ *(?:from|import) (?:[\w.]*\.)?(test_\w+)|^ *from [\w.]+ import .*\b(test_\w+)", re.MULTILINE
 )
+_HANG_SECONDS = re.compile(r"^HANG_SECONDS: Final = ([\d.]+)$", re.MULTILINE)
 _LIMIT = re.compile(r"timeout=\d|\.(?:join|wait|result)\(\d")
 _MAY_TOUCH = re.compile(r"""[.'"]_|import .*\b_[a-z]|^ +_[a-z]\w*,$""", re.MULTILINE)
 """Most files match nothing of it; a syntax tree of each file would take a second."""
@@ -227,9 +228,10 @@ def sentences(root: Path) -> Iterator[Finding]:
 
 
 def time_limits(root: Path) -> Iterator[Finding]:
-    """A test waits for a program or a thread for `HANG_SECONDS` (tests/waiting.py), and for no
-    number of its own between LIMITS_FROM and HANGS_AFTER seconds, which a busy machine reaches.
+    """A test waits for a program or a thread for `HANG_SECONDS` (tests/waiting.py), and not for a
+    shorter time of its own, which a busy machine reaches.
     """
+    (hang_seconds,) = _HANG_SECONDS.findall((root / WAITING_MODULE).read_text(encoding="utf-8"))
     for path in _python(root / "tests"):
         text = path.read_text(encoding="utf-8")
         if not _LIMIT.search(text):
@@ -237,7 +239,7 @@ def time_limits(root: Path) -> Iterator[Finding]:
         for call in ast.walk(ast.parse(text)):
             if isinstance(call, ast.Call) and _called(call) in WAITING:
                 for limit in _limits(call):
-                    if LIMITS_FROM <= limit < HANGS_AFTER:
+                    if SHORTEST_LIMIT <= limit < float(hang_seconds):
                         yield _finding(
                             root,
                             path,

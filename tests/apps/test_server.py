@@ -98,10 +98,9 @@ def test_a_reachable_address_needs_to_be_asked_for() -> None:
     assert "--insecure-listen" in caught.value.hint
 
 
-async def test_it_serves_reports_when_it_is_ready_and_stops_despite_a_client_that_never_reads(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(server, "GRACE_SECONDS", 0.3)
+async def test_it_serves_reports_when_it_is_ready_and_stops_despite_a_client_that_never_reads() -> (
+    None
+):
     sock, ready = bind_socket("127.0.0.1", 0), asyncio.Event()
     port = sock.getsockname()[1]
     task = asyncio.create_task(serve(APP, sock=sock, ready=ready))
@@ -111,10 +110,11 @@ async def test_it_serves_reports_when_it_is_ready_and_stops_despite_a_client_tha
         deaf.sendall(b"GET /big HTTP/1.1\r\nHost: x\r\n\r\n")
         await asyncio.to_thread(deaf.recv, 1, socket.MSG_PEEK)
         assert (await ask(port, "/")).endswith(b"hello"), "one deaf client must not block another"
+        began = time.monotonic()
         task.cancel()
-        async with asyncio.timeout(HANG_SECONDS):
-            with pytest.raises(asyncio.CancelledError):
-                await task
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert time.monotonic() - began < 10 * server.GRACE_SECONDS
     with bind_socket("127.0.0.1", port):
         pass
 

@@ -1,9 +1,9 @@
 """Clients that send half a request, or a byte now and then, to every server of Fairlead, and slow
 clients that must be served.
 
-The servers' patience is a parameter, so these tests take seconds. Where a test must
-wait for that time, a second connection that sends nothing is the clock: the server closes it when
-its patience is over.
+The servers' patience is a parameter, so these tests take seconds. Where a test must wait for that
+time, a second connection that sends nothing is the clock: the server closes it when its patience is
+over.
 """
 
 from __future__ import annotations

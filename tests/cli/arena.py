@@ -16,7 +16,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from unittest.mock import patch
 
-from tests.waiting import HANG_SECONDS
+from tests.programs import run_program
 
 from fairlead.run.main import main
 
@@ -55,14 +55,7 @@ def run_main(
 
 def arena_process(home: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
     """Runs `arena` as a process, for tests of the locale, the hash seed and the exit status."""
-    return subprocess.run(
-        [*PROGRAM, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        env=environment(home, **env),
-        check=False,
-    )
+    return run_program([*PROGRAM, *arguments], env=environment(home, **env))
 
 
 def kubeconfig(folder: Path, server: str) -> Path:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
-from tests.waiting import HANG_SECONDS
+from tests.programs import run_program
 from tools.plain_english import GLOSSARY, findings, read_table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -90,9 +89,7 @@ def test_towncrier_writes_fragments_into_the_changelog(tmp_path: Path) -> None:
         "--date",
         "2030-01-02",
     ]
-    subprocess.run(
-        command, cwd=tmp_path, check=True, capture_output=True, text=True, timeout=HANG_SECONDS
-    )
+    run_program(command, cwd=tmp_path, check=True)
     before = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     after = (tmp_path / "CHANGELOG.md").read_text(encoding="utf-8")
     head, mark, rest = before.partition(CONFIGURATION["start_string"])

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -22,7 +21,7 @@ from tests.documents.printed import alike, compared
 from tests.kube.laptop import Laptop, running_laptop
 from tests.kube.programs import program
 from tests.kube.servers import environment
-from tests.waiting import HANG_SECONDS
+from tests.programs import run_program
 
 LOGS = HERE.parents[1] / "test-output" / "kube"
 STANDS_STILL = ("000",)
@@ -100,16 +99,7 @@ def typed(command: dict[str, Any], laptop: Laptop, folder: Path) -> list[str]:
         str(SCRIPTS / "arena") if line.startswith("arena ") else str(program("kubectl")),
         *arguments,
     ]
-    done = subprocess.run(
-        argv,
-        input=stdin,
-        cwd=folder,
-        env=typed_in,
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=False,
-    )
+    done = run_program(argv, stdin=stdin, cwd=folder, env=typed_in)
     if done.returncode:
         return [f"$ {line}\nended with {done.returncode}: {done.stderr}"]
     if command.get("stderr", "") not in done.stderr:
@@ -148,14 +138,7 @@ def fairlead_time(laptop: Laptop, *words: str) -> dict[str, Any]:
         "-o",
         "json",
     ]
-    done = subprocess.run(
-        command,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=True,
-    )
+    done = run_program(command, env=environment(), check=True)
     printed: dict[str, Any] = json.loads(done.stdout)
     return printed
 

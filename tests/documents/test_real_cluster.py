@@ -11,7 +11,6 @@ import json
 import os
 import re
 import shlex
-import subprocess
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -23,7 +22,8 @@ from tests.kube.extender import extended_scheduler
 from tests.kube.objects import Object, cpu_node, gpu_node, share_node
 from tests.kube.operators import running_operators
 from tests.kube.servers import environment
-from tests.waiting import HANG_SECONDS, wait_until
+from tests.programs import run_program
+from tests.waiting import wait_until
 
 MASTER = {"node-role.kubernetes.io/master": ""}
 FIRST_LOOK = """\
@@ -184,14 +184,7 @@ def typed(cluster: ControlPlane, command: dict[str, Any]) -> list[str]:
         return differences(
             command, cluster.admin.run(*arguments[1:3], str(EXAMPLES / arguments[3]))
         )
-    done = subprocess.run(
-        arguments,
-        env=typed_in,
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=False,
-    )
+    done = run_program(arguments, env=typed_in)
     return (
         [f"{done.returncode}: {done.stderr}"]
         if done.returncode

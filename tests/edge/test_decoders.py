@@ -4,10 +4,9 @@ because the failure is not an exception but a crash.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
-from tests.waiting import HANG_SECONDS
+from tests.programs import run_program
 
 ROUNDS = """
 import importlib, sys, threading
@@ -36,11 +35,5 @@ print("all read")
 
 
 def test_threads_that_read_new_types_at_once() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", ROUNDS],
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=False,
-    )
+    done = run_program([sys.executable, "-c", ROUNDS])
     assert (done.returncode, done.stdout) == (0, "all read\n"), done.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from tests.image.archive import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
 
-from tests.waiting import HANG_SECONDS
+from tests.programs import run_program
 
 from console_pages import PAGES, build_console
 from distributions import build_distribution
@@ -28,12 +27,9 @@ def built_in_a_copy(target: str, folder: Path) -> Path:
     """
     build_console()
     copy = folder / "copy of it"
-    files = subprocess.run(
+    files = run_program(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
         check=True,
     ).stdout
     for name in filter(None, files.split("\0")):

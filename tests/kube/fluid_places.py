@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +17,8 @@ from tests.kube.kubectl import own_folders
 from tests.kube.places import Object, Place, make_namespace
 from tests.kube.programs import program
 from tests.kube.servers import run_fairlead
-from tests.waiting import HANG_SECONDS, wait_until
+from tests.programs import run_program
+from tests.waiting import wait_until
 
 from fairlead.wire.data.stand_in import stand_in_objects
 from fairlead_sim.scenario.scenario import NodePool, Scenario
@@ -91,14 +91,7 @@ class FluidWorld:
     def kubectl(self, *words: str) -> str:
         """What it prints."""
         argv = [str(program("kubectl")), f"--kubeconfig={self.kubeconfig}", *words]
-        answer = subprocess.run(
-            argv,
-            env=own_folders(self.folder),
-            capture_output=True,
-            text=True,
-            timeout=HANG_SECONDS,
-            check=False,
-        )
+        answer = run_program(argv, env=own_folders(self.folder))
         assert answer.returncode == 0, answer.stderr
         return answer.stdout
 

@@ -11,13 +11,12 @@ import hashlib
 import io
 import json
 import re
-import subprocess
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.waiting import HANG_SECONDS
+from tests.programs import run_program
 
 from fairlead_sim.kubelet.cuda_malloc import NO_MEMORY, NO_MEMORY_STATUS
 
@@ -71,9 +70,7 @@ def write_program_images(tar: Path, program: Path, commands: Mapping[str, list[s
     """Write a tar of images with a program of this machine and the C library that it is linked
     with. `commands`: by image, what it runs by default; the program is on PATH under its own name.
     """
-    linked = subprocess.run(
-        ["ldd", program], capture_output=True, text=True, timeout=HANG_SECONDS, check=True
-    )
+    linked = run_program(["ldd", program], check=True)
     libraries = re.findall(r"(?:=> |^\t)(/\S+) \(0x", linked.stdout, re.MULTILINE)
     assert any("libc.so" in each for each in libraries), linked.stdout
     paths = {f"bin/{program.name}": program, **{each[1:]: Path(each) for each in libraries}}
@@ -97,9 +94,7 @@ def _layer(programs: Mapping[str, bytes]) -> bytes:
     """The file system: busybox under its own name, a link for each of its programs, and `programs`
     by their paths.
     """
-    names = subprocess.run(
-        [_PROGRAM, "--list"], capture_output=True, text=True, timeout=HANG_SECONDS, check=True
-    ).stdout.split()
+    names = run_program([_PROGRAM, "--list"], check=True).stdout.split()
     whole = io.BytesIO()
     with tarfile.open(fileobj=whole, mode="w") as layer:
         for folder in ("bin", "etc", "proc", "sys", "dev", "tmp"):

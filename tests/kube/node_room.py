@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -20,7 +19,8 @@ from types import MappingProxyType
 
 from tests.kube.component import Component, ComponentError
 from tests.kube.machine_turn import only_run
-from tests.waiting import HANG_SECONDS, wait_until
+from tests.programs import run_program
+from tests.waiting import wait_until
 
 NODE_ADDRESS = "10.99.0.2"
 BRIDGE = "fairlead0"
@@ -195,8 +195,6 @@ def _is_empty(cgroup: Path) -> bool:
 
 def ip(*arguments: str, may_fail: bool = False) -> None:
     """`ip ARGUMENTS`; ComponentError when it fails."""
-    answer = subprocess.run(
-        ["ip", *arguments], capture_output=True, text=True, timeout=HANG_SECONDS, check=False
-    )
+    answer = run_program(["ip", *arguments])
     if answer.returncode and not may_fail:
         raise ComponentError(f"`ip {' '.join(arguments)}` failed: {answer.stderr.strip()}")

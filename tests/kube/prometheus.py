@@ -8,7 +8,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import tempfile
 import urllib.error
 import urllib.parse
@@ -21,7 +20,8 @@ from typing import Any, NamedTuple
 import yaml
 from tests.kube.addresses import free_port
 from tests.kube.component import Component
-from tests.waiting import HANG_SECONDS, wait_until
+from tests.programs import run_program
+from tests.waiting import wait_until
 
 
 class Sample(NamedTuple):
@@ -204,7 +204,7 @@ def running_prometheus(
                 str(folder / "history.om"),
                 str(folder / "data"),
             ]
-            subprocess.run(argv, capture_output=True, text=True, timeout=HANG_SECONDS, check=True)
+            run_program(argv, check=True)
         component = Component(
             "prometheus",
             [
@@ -225,12 +225,5 @@ def running_prometheus(
 
 def check_metrics(page: str) -> str:
     """Complaints of `promtool check metrics`; empty when it accepts the page."""
-    answer = subprocess.run(
-        ["promtool", "check", "metrics"],
-        input=page,
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=False,
-    )
+    answer = run_program(["promtool", "check", "metrics"], stdin=page)
     return "" if answer.returncode == 0 else (answer.stdout + answer.stderr).strip()

@@ -22,6 +22,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.kube.addresses import free_port
 from tests.kube.clocks import clock_ahead
 from tests.kube.component import Component
+from tests.programs import run_program
 from tests.waiting import HANG_SECONDS
 
 READY_SECONDS = 120.0
@@ -173,38 +174,33 @@ def environment() -> dict[str, str]:
     }
 
 
+def arena_answer(*arguments: str, kubeconfig: Path) -> subprocess.CompletedProcess[str]:
+    """`arena … --kubeconfig F`, which has ended, with whatever status."""
+    code = "from fairlead.run.programs import run_arena; run_arena()"
+    argv = [sys.executable, "-c", code, *arguments, "--kubeconfig", str(kubeconfig)]
+    return run_program(argv, env=environment())
+
+
 def run_arena(*arguments: str, kubeconfig: Path) -> str:
-    """Standard output of `arena … --kubeconfig F`; AssertionError with its standard error when it
+    """Standard output of a command of `arena`; AssertionError with its standard error when it
     fails.
     """
-    code = "from fairlead.run.programs import run_arena; run_arena()"
-    answer = subprocess.run(
-        [sys.executable, "-c", code, *arguments, "--kubeconfig", str(kubeconfig)],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=False,
-    )
+    answer = arena_answer(*arguments, kubeconfig=kubeconfig)
     assert answer.returncode == 0, answer.stderr
     return answer.stdout
 
 
 def fairlead_answer(
-    kubeconfig: Path, *words: str, seconds: float = 120.0
+    kubeconfig: Path, *words: str, stdin: str | None = None, seconds: float = HANG_SECONDS
 ) -> subprocess.CompletedProcess[str]:
     """A `fairlead` command that has ended, with whatever status."""
-    return subprocess.run(
-        [*FAIRLEAD, *words, f"--kubeconfig={kubeconfig}"],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=seconds,
-        check=False,
-    )
+    argv = [*FAIRLEAD, *words, f"--kubeconfig={kubeconfig}"]
+    return run_program(argv, env=environment(), stdin=stdin, seconds=seconds)
 
 
-def run_fairlead(kubeconfig: Path, *words: str, status: int = 0, seconds: float = 120.0) -> str:
+def run_fairlead(
+    kubeconfig: Path, *words: str, status: int = 0, seconds: float = HANG_SECONDS
+) -> str:
     """Output and messages of a command, whose exit status must be `status`."""
     answer = fairlead_answer(kubeconfig, *words, seconds=seconds)
     assert answer.returncode == status, answer.stdout + answer.stderr

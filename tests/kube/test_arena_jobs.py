@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,7 @@ from tests.kube.control_plane import ControlPlane
 from tests.kube.kubectl import Kubectl
 from tests.kube.laptop import Laptop, running_laptop
 from tests.kube.programs import program
-from tests.kube.servers import environment, run_arena
+from tests.kube.servers import arena_answer, run_arena
 from tests.waiting import wait_until
 
 from fairlead.edge.files.clock import WallClock
@@ -35,16 +33,6 @@ STATUS = {
     "broken": "FAILED",
 }
 REQUESTED = {"bert": "12", "waits": "12", "finished": "1", "mnist": "2", "broken": "2"}
-
-
-def arena(
-    *arguments: str, kubeconfig: Path, seconds: float = 60.0
-) -> subprocess.CompletedProcess[str]:
-    code = "from fairlead.run.programs import run_arena; run_arena()"
-    argv = [sys.executable, "-c", code, *arguments, "--kubeconfig", str(kubeconfig)]
-    return subprocess.run(
-        argv, env=environment(), capture_output=True, text=True, timeout=seconds, check=False
-    )
 
 
 def rows(table: str) -> dict[str, dict[str, str]]:
@@ -140,14 +128,14 @@ class TestRealCluster:
         ), printed
 
     def test_metrics_that_are_missing_are_reported_once(self, company: ControlPlane) -> None:
-        done = arena("top", "job", "bert", "-n", "research", kubeconfig=company.kubeconfig)
+        done = arena_answer("top", "job", "bert", "-n", "research", kubeconfig=company.kubeconfig)
         assert done.returncode == 0
         assert done.stderr.count("GPU metrics unavailable: no Prometheus Service is labelled") == 1
 
     def test_delete(self, company: ControlPlane) -> None:
         """A job that kubectl created is deleted like one that Fairlead created."""
         company.admin.create([_mpijob("doomed", "default")])
-        done = arena("delete", "absent", "doomed", kubeconfig=company.kubeconfig)
+        done = arena_answer("delete", "absent", "doomed", kubeconfig=company.kubeconfig)
         assert (done.returncode, done.stdout) == (0, "")
         assert (
             "'absent' does not exist" in done.stderr
@@ -243,26 +231,28 @@ class TestRights:
         mine = _as("limited", admin, tmp_path)
         wait_until(
             "the role counts",
-            lambda: arena("list", "-n", "rights", "-T", "tf", kubeconfig=mine).returncode == 0,
+            lambda: (
+                arena_answer("list", "-n", "rights", "-T", "tf", kubeconfig=mine).returncode == 0
+            ),
         )
-        done = arena("list", "-n", "rights", kubeconfig=mine)
+        done = arena_answer("list", "-n", "rights", kubeconfig=mine)
         assert list(rows(done.stdout)) == ["mine"] and done.returncode == 0
         skipped = re.findall(r"skipped (\S+): forbidden: ", done.stderr)
         assert {"mpijobs.kubeflow.org", "pytorchjobs.kubeflow.org"} <= set(skipped) and len(
             skipped
         ) == len(set(skipped))
-        assert arena("list", "-n", "rights", "-T", "mpi", kubeconfig=mine).returncode == 1
-        assert arena("get", "mine", "-n", "rights", kubeconfig=mine).returncode == 0
-        absent = arena("get", "absent", "-n", "rights", kubeconfig=mine)
+        assert arena_answer("list", "-n", "rights", "-T", "mpi", kubeconfig=mine).returncode == 1
+        assert arena_answer("get", "mine", "-n", "rights", kubeconfig=mine).returncode == 0
+        absent = arena_answer("get", "absent", "-n", "rights", kubeconfig=mine)
         assert absent.returncode == 1 and "forbidden" in absent.stderr, (
             "it may be there, as another kind"
         )
-        refused = arena("delete", "mine", "-n", "rights", "-T", "tf", kubeconfig=mine)
+        refused = arena_answer("delete", "mine", "-n", "rights", "-T", "tf", kubeconfig=mine)
         assert refused.returncode == 1 and 'cannot delete resource \\"tfjobs\\"' in refused.stderr
 
     def test_a_user_without_any_right_gets_a_sentence(self, admin: Kubectl, tmp_path: Path) -> None:
         unknown = _as("nobody", admin, tmp_path)
-        done = arena("list", "-n", "rights", kubeconfig=unknown)
+        done = arena_answer("list", "-n", "rights", kubeconfig=unknown)
         assert (done.returncode, done.stdout) == (1, "")
         assert (
             "the user has no privileges to list the training jobs in namespace rights"
@@ -285,7 +275,7 @@ class TestLaptop:
         config = laptop.kubeconfig
         laptop.kubectl.create([_mpijob("mpi-test", "default")])
         assert rows(run_arena("list", kubeconfig=config))["mpi-test"]["GPU(Requested)"] == "1"
-        followed = arena("logs", "mpi-test", "-f", kubeconfig=config)
+        followed = arena_answer("logs", "mpi-test", "-f", kubeconfig=config)
         assert followed.returncode == 0, followed.stderr
         lines = followed.stdout.splitlines()
         assert lines[0].startswith("starting ") and len(lines) > 3, (
@@ -300,12 +290,12 @@ class TestLaptop:
         wait_until("it has succeeded", lambda: "SUCCEEDED" in run_arena("list", kubeconfig=config))
         first, second = (rows(run_arena("list", kubeconfig=config))["mpi-test"] for _ in range(2))
         assert (first["DURATION"], first["GPU(Allocated)"]) == (second["DURATION"], "N/A")
-        assert arena("delete", "mpi-test", kubeconfig=config).returncode == 0
+        assert arena_answer("delete", "mpi-test", kubeconfig=config).returncode == 0
         assert rows(run_arena("list", kubeconfig=config)) == {}
 
     def test_a_pod_that_is_not_the_jobs(self, laptop: Laptop) -> None:
         laptop.kubectl.create([_mpijob("other", "default")])
-        done = arena("logs", "other", "-i", "nothing", kubeconfig=laptop.kubeconfig)
+        done = arena_answer("logs", "other", "-i", "nothing", kubeconfig=laptop.kubeconfig)
         text = (
             "invalid instance name nothing in job other,please use 'arena get other' to make sure "
             "instance name"

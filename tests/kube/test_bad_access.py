@@ -14,7 +14,7 @@ from tests.kube.addresses import free_port
 from tests.kube.certificates import Authority
 from tests.kube.control_plane import ControlPlane
 from tests.kube.kubeconfigs import certificate_user, token_user, write_kubeconfig
-from tests.kube.servers import FAIRLEAD, environment
+from tests.kube.servers import FAIRLEAD, environment, fairlead_answer
 from tests.waiting import HANG_SECONDS
 
 READ = ["get", "list", "watch"]
@@ -22,15 +22,7 @@ READ = ["get", "list", "watch"]
 
 def run(*arguments: str, kubeconfig: Path) -> tuple[int, str]:
     """Exit status and standard error of `fairlead …`; standard output must stay empty."""
-    argv = [*FAIRLEAD, *arguments, "--kubeconfig", str(kubeconfig)]
-    answer = subprocess.run(
-        argv,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=False,
-    )
+    answer = fairlead_answer(kubeconfig, *arguments)
     assert answer.stdout == ""
     assert "Traceback" not in answer.stderr
     return answer.returncode, answer.stderr

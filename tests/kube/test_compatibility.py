@@ -43,7 +43,8 @@ from tests.kube.servers import (
     running,
 )
 from tests.kube.sharing_words import fate, pod, ready
-from tests.waiting import HANG_SECONDS, wait_until
+from tests.programs import run_program
+from tests.waiting import wait_until
 
 from fairlead.wire import names
 
@@ -347,13 +348,9 @@ def _refused_forgery(installed: Installed) -> None:
     binding = ("clusterrolebinding", "owner")
     admin.run("create", *binding, "--clusterrole=edit", "--user=owner")
     command = ["patch", "pod", "third", "-n", "default", "-p", json.dumps(patch)]
-    answer = subprocess.run(
+    answer = run_program(
         [program("kubectl"), *command, f"--kubeconfig={almost}"],
         env={**environment(), **admin.folders},
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=False,
     )
     admin.run("delete", *binding)
     assert answer.returncode == 1, answer.stdout

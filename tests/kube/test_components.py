@@ -21,6 +21,7 @@ from tests.kube.objects import cpu_node
 from tests.kube.programs import module_folder, program
 from tests.kube.servers import FAIRLEAD, environment
 from tests.kube.small_chart import write_small_chart
+from tests.programs import run_program
 from tests.turns import in_turn
 from tests.waiting import HANG_SECONDS, wait_until
 
@@ -105,17 +106,13 @@ def written(path: Path, manifests: list[Any]) -> str:
 
 def kubectl_apply_set(cluster: ControlPlane, file: str) -> str:
     """What the real kubectl answers about the inventory as the parent of an ApplySet."""
-    answer = subprocess.run(
+    answer = run_program(
         [
             *(program("kubectl"), "apply", "--prune", "-f", file, "-n", "fairlead-system"),
             "--applyset=configmaps/fairlead-component-mpi-operator",
             f"--kubeconfig={cluster.kubeconfig}",
         ],
         env={**environment(), "KUBECTL_APPLYSET": "true"},
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=False,
     )
     return answer.stderr
 

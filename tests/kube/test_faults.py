@@ -37,7 +37,7 @@ from tests.kube.fault_proxy import (
 from tests.kube.laptop import running_laptop
 from tests.kube.objects import pod
 from tests.kube.prometheus import running_prometheus
-from tests.kube.servers import FAIRLEAD, Page, Server, environment, running
+from tests.kube.servers import FAIRLEAD, Page, Server, environment, fairlead_answer, running
 from tests.waiting import HANG_SECONDS, wait_until
 
 from fairlead.edge.files.snapshot_files import load_snapshot
@@ -460,15 +460,7 @@ class TestDiskFull:
         self, full_disk: Path, company: ControlPlane, verb: tuple[str, str]
     ) -> None:
         path = full_disk / "written"
-        argv = [*FAIRLEAD, *verb, str(path), f"--kubeconfig={company.kubeconfig}"]
-        ended = subprocess.run(
-            argv,
-            env=environment(),
-            capture_output=True,
-            text=True,
-            timeout=HANG_SECONDS,
-            check=False,
-        )
+        ended = fairlead_answer(company.kubeconfig, *verb, str(path))
         assert ended.returncode == 2, ended.stderr
         assert str(path) in ended.stderr
         assert "no space left on device" in ended.stderr.lower()

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import gzip
 import re
-import subprocess
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,8 +17,8 @@ from tests.kube.control_plane import ControlPlane
 from tests.kube.kubectl import Kubectl
 from tests.kube.laptop import Laptop, running_laptop
 from tests.kube.objects import Object, job, pod
-from tests.kube.servers import FAIRLEAD, Server, environment, run_arena
-from tests.waiting import HANG_SECONDS, wait_until
+from tests.kube.servers import Server, fairlead_answer, run_arena
+from tests.waiting import wait_until
 
 SECRET = "correct-horse-battery-staple"
 MEASURED = {
@@ -81,8 +80,7 @@ def snapshot(
     taints = ("get", "node", SICK, "-o=jsonpath={.spec.taints}")
     wait_until("the unhealthy node has its taints", lambda: "NoExecute" in admin.run(*taints), 60)
     path = tmp_path_factory.mktemp("snapshot") / "company.snapshot"
-    saved = [*FAIRLEAD, "snapshot", "save", str(path), f"--kubeconfig={company.kubeconfig}"]
-    subprocess.run(saved, env=environment(), check=True, timeout=HANG_SECONDS, capture_output=True)
+    fairlead_answer(company.kubeconfig, "snapshot", "save", str(path)).check_returncode()
     return path
 
 
@@ -179,8 +177,7 @@ def steady(row: dict[str, Any]) -> dict[str, Any]:
 def bundle(snapshot: Path, company: ControlPlane) -> Path:
     """An archive of `fairlead doctor` about the same moment: nothing runs in this cluster."""
     path = snapshot.with_name("bundle.zip")
-    argv = [*FAIRLEAD, "doctor", f"--bundle={path}", f"--kubeconfig={company.kubeconfig}"]
-    subprocess.run(argv, env=environment(), check=False, timeout=HANG_SECONDS, capture_output=True)
+    fairlead_answer(company.kubeconfig, "doctor", f"--bundle={path}")
     return path
 
 

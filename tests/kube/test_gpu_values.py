@@ -22,7 +22,8 @@ from tests.kube.control_plane import ControlPlane
 from tests.kube.gpu_pages import MIB, Card, dcgm_page, nvidia_page, served
 from tests.kube.prometheus import Prometheus, running_prometheus
 from tests.kube.servers import environment
-from tests.waiting import HANG_SECONDS, wait_until
+from tests.programs import run_program
+from tests.waiting import wait_until
 
 from fairlead.edge.queries.gpu_query import gpu_query
 
@@ -148,9 +149,7 @@ class Asking:
         )
         argv = [sys.executable, "-c", code, *arguments, "--kubeconfig", str(self._kubeconfig)]
         typed_in = {**environment(), **self._settings}
-        return subprocess.run(
-            argv, env=typed_in, capture_output=True, text=True, timeout=HANG_SECONDS, check=False
-        )
+        return run_program(argv, env=typed_in)
 
     def output(self, *arguments: str) -> str:
         """The output of a command that prints no warning."""

@@ -23,7 +23,8 @@ from tests.kube.laptop import running_laptop
 from tests.kube.programs import program
 from tests.kube.servers import environment
 from tests.kube.sharing_words import POLICIES, as_real, is_refused, sends
-from tests.waiting import HANG_SECONDS, wait_until
+from tests.programs import run_program
+from tests.waiting import wait_until
 
 from fairlead.cli.nodes.inspect_tables import trimmed
 from fairlead.run.hooks.sharing_hooks import sharing_world
@@ -94,14 +95,7 @@ class Room:
             "PATH": f"{SCRIPTS}:{os.environ['PATH']}",
         }
         first = str(program("kubectl")) if argv[0] == "kubectl" else str(SCRIPTS / argv[0])
-        return subprocess.run(
-            [first, *argv[1:]],
-            env=known,
-            capture_output=True,
-            text=True,
-            timeout=HANG_SECONDS,
-            check=False,
-        )
+        return run_program([first, *argv[1:]], env=known)
 
     def print(self, line: str) -> str:
         ended = self.type(*line.split())

@@ -7,7 +7,6 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,8 @@ from tests.contracts.simulated import simulated_server
 from tests.kube.crds import install_job_kinds
 from tests.kube.kubectl import Kubectl
 from tests.kube.programs import program
-from tests.kube.servers import environment
-from tests.waiting import HANG_SECONDS, wait_until
+from tests.kube.servers import arena_answer
+from tests.waiting import wait_until
 
 from fairlead.edge.files.clock import WallClock
 
@@ -109,27 +108,7 @@ class Person:
         self._kubeconfig.write_text(yaml.safe_dump(document), encoding="utf-8")
 
     def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        code = (
-            "import sys; from fairlead.run.main import main; sys.exit(main('arena', sys.argv[1:]))"
-        )
-        argv = [
-            sys.executable,
-            "-c",
-            code,
-            *arguments,
-            "--kubeconfig",
-            str(self._kubeconfig),
-            "-T",
-            "tf",
-        ]
-        return subprocess.run(
-            argv,
-            env=environment(),
-            capture_output=True,
-            text=True,
-            timeout=HANG_SECONDS,
-            check=False,
-        )
+        return arena_answer(*arguments, "-T", "tf", kubeconfig=self._kubeconfig)
 
     def sees(self, *where: str) -> set[str]:
         """The jobs of `list`, each `namespace/name`; AssertionError when it fails."""

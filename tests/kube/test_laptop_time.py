@@ -16,7 +16,8 @@ import pytest
 from tests.kube.laptop import Laptop, running_laptop
 from tests.kube.programs import program
 from tests.kube.servers import environment
-from tests.waiting import HANG_SECONDS, wait_until
+from tests.programs import run_program
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.turns(2, 1)
 
@@ -47,14 +48,7 @@ def fairlead_time(laptop: Laptop, *arguments: str) -> Any:
         "-o",
         "json",
     ]
-    done = subprocess.run(
-        command,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=True,
-    )
+    done = run_program(command, env=environment(), check=True)
     return json.loads(done.stdout)
 
 

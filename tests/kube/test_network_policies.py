@@ -9,7 +9,6 @@ Runs by name: `python3 tools/run_tests.py --only policies`.
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -21,7 +20,8 @@ from tests.kube.kubeconfigs import certificate_user, write_kubeconfig
 from tests.kube.machine_turn import only_run
 from tests.kube.node_room import NODE_LOCK, ip
 from tests.kube.programs import program
-from tests.waiting import HANG_SECONDS, wait_until
+from tests.programs import run_program
+from tests.waiting import wait_until
 
 from fairlead.model.installation import Installation
 from fairlead.wire.installation.components import installed_objects
@@ -53,7 +53,7 @@ def inside(room: str, *argv: str) -> list[str]:
 
 
 def run(*argv: str) -> str:
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=HANG_SECONDS, check=True)
+    done = run_program(argv, check=True)
     return done.stdout
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -31,7 +30,8 @@ from tests.kube.reference_boards import (
 from tests.kube.reference_boards import fill_in as fill_in_values
 from tests.kube.servers import Server, environment
 from tests.kube.world_pages import document_001, pages_of, world_of
-from tests.waiting import HANG_SECONDS, wait_until
+from tests.programs import run_program
+from tests.waiting import wait_until
 
 ADAPTER_RULES = DEPLOY / "autoscaling" / "adapter-rules.yaml"
 EXPORTER = {
@@ -138,16 +138,7 @@ def test_arena_has_the_same_cards_from_prometheus_and_from_the_page(
         )
         argv = [sys.executable, "-c", code, "list", "-n", namespace, "-o", "json"]
         typed_in = {**environment(), "KUBECONFIG": str(laptop.kubeconfig), **settings}
-        listed = json.loads(
-            subprocess.run(
-                argv,
-                env=typed_in,
-                capture_output=True,
-                text=True,
-                timeout=HANG_SECONDS,
-                check=True,
-            ).stdout
-        )
+        listed = json.loads(run_program(argv, env=typed_in, check=True).stdout)
         reported = [
             (each["name"], each["gpuMetrics"])
             for job in listed

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -23,7 +22,8 @@ from tests.contracts.api_client import ApiClient
 from tests.kube.connections import connect
 from tests.kube.control_plane import ControlPlane
 from tests.kube.servers import environment
-from tests.waiting import HANG_SECONDS, until, wait_until
+from tests.programs import run_program
+from tests.waiting import until, wait_until
 from tests.wire.message_readers import READERS
 
 from fairlead.edge.kube.api_page import Change, ItemReader, Listing
@@ -399,14 +399,7 @@ def test_commands_print_the_same_bytes_in_both_forms(company: ControlPlane, word
     asked = [*words.split(), "--kubeconfig", str(company.kubeconfig)]
 
     def printed(*begin: str) -> str:
-        answer = subprocess.run(
-            [sys.executable, *begin, *asked],
-            capture_output=True,
-            text=True,
-            timeout=HANG_SECONDS,
-            check=True,
-            env=environment(),
-        )
+        answer = run_program([sys.executable, *begin, *asked], check=True, env=environment())
         return re.sub(r"\b\d+[smhd]\b", "AGE", answer.stdout)
 
     small_pages = (

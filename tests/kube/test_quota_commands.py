@@ -5,7 +5,6 @@ happens.
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,8 +25,8 @@ from tests.kube.quota_line import (
     tree,
 )
 from tests.kube.quota_truth import QuotaTruth, is_admitted, quota_condition
-from tests.kube.servers import FAIRLEAD, environment
-from tests.waiting import HANG_SECONDS, wait_until
+from tests.kube.servers import fairlead_answer
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.turns(2, 1)
 
@@ -82,15 +81,7 @@ def truth(cluster: ControlPlane) -> Iterator[QuotaTruth]:
 
 
 def fairlead(cluster: ControlPlane, *words: str) -> tuple[int, str]:
-    argv = [*FAIRLEAD, "quota", *words, f"--kubeconfig={cluster.kubeconfig}"]
-    answer = subprocess.run(
-        argv,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=False,
-    )
+    answer = fairlead_answer(cluster.kubeconfig, "quota", *words)
     assert not answer.stderr, answer.stderr
     return answer.returncode, answer.stdout
 

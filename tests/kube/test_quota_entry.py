@@ -6,7 +6,6 @@ pod, and its status reports what is wrong with it.
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,9 +26,9 @@ from tests.kube.quota_line import (
     tree,
 )
 from tests.kube.quota_truth import QuotaTruth, quota_condition
-from tests.kube.servers import FAIRLEAD, environment
+from tests.kube.servers import fairlead_answer
 from tests.scenarios.trees.files import TreeFile, standing, tree_files
-from tests.waiting import HANG_SECONDS, wait_until
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.turns(2, 0)
 
@@ -127,15 +126,7 @@ def test_kubectl_gets_the_refusal(
     "file", [file for file in FILES if file.needs_standing], ids=lambda file: file.path.stem
 )
 def test_the_command_sees_the_clusters_tree_and_pods(busy: ControlPlane, file: TreeFile) -> None:
-    argv = [*FAIRLEAD, "quota", "validate", str(file.path), f"--kubeconfig={busy.kubeconfig}"]
-    printed = subprocess.run(
-        argv,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=False,
-    )
+    printed = fairlead_answer(busy.kubeconfig, "quota", "validate", str(file.path))
     errors = [
         tuple(line.split(None, 2)[1:])
         for line in printed.stdout.splitlines()
@@ -154,17 +145,8 @@ def printed_on_apply(cluster: ControlPlane, root: Object) -> list[str]:
 
 
 def printed_by_validate(cluster: ControlPlane, root: Object) -> list[str]:
-    argv = [*FAIRLEAD, "quota", "validate", "-", f"--kubeconfig={cluster.kubeconfig}"]
     reported = json.dumps(tree(root))
-    printed = subprocess.run(
-        argv,
-        env=environment(),
-        input=reported,
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=False,
-    )
+    printed = fairlead_answer(cluster.kubeconfig, "quota", "validate", "-", stdin=reported)
     rows = [
         line.split(None, 2) for line in printed.stdout.splitlines() if line.startswith("WARNING")
     ]

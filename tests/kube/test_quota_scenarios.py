@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -23,11 +22,11 @@ from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.operators import running_operators
 from tests.kube.quota_line import QuotaController, install, running_controller
 from tests.kube.quota_truth import QuotaTruth
-from tests.kube.servers import FAIRLEAD, environment
+from tests.kube.servers import fairlead_answer
 from tests.scenarios.quota.files import read_scenario, scenario_paths
 from tests.scenarios.quota.objects import PLAYED, nodes, tree_object
 from tests.scenarios.quota.player import GATE, ScenarioPlayer
-from tests.waiting import HANG_SECONDS, wait_until
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.turns(2, 1)
 
@@ -198,15 +197,8 @@ class RealHands:
         return found
 
     def planned(self, leaf: str) -> list[tuple[str, str]]:
-        argv = [*FAIRLEAD, "quota", "plan", "-o", "json", f"--kubeconfig={self._api.kubeconfig}"]
-        done = subprocess.run(
-            argv,
-            env=environment(),
-            capture_output=True,
-            text=True,
-            timeout=HANG_SECONDS,
-            check=True,
-        )
+        done = fairlead_answer(self._api.kubeconfig, "quota", "plan", "-o", "json")
+        done.check_returncode()
         return [
             (row["reason"], row["message"])
             for row in json.loads(done.stdout)["waiting"]

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 from tests.kube.deployed import DEPLOY, FILES, Object, of_file
-from tests.waiting import HANG_SECONDS
+from tests.programs import run_program
 
 SCRAPE = DEPLOY / "prometheus" / "scrape.yaml"
 MONITORS = DEPLOY / "prometheus" / "servicemonitor.yaml"
@@ -101,9 +101,7 @@ def kept(folder: Path, found: list[Object]) -> list[dict[str, str]]:
 
 
 def promtool(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["promtool", *words], capture_output=True, text=True, timeout=HANG_SECONDS, check=False
-    )
+    return run_program(["promtool", *words])
 
 
 def strangers() -> list[Object]:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,10 +20,10 @@ from tests.kube.crds import install_kserve
 from tests.kube.kubectl import Kubectl
 from tests.kube.laptop import running_laptop
 from tests.kube.objects import cpu_node, gpu_node, share_node
-from tests.kube.servers import environment
+from tests.kube.servers import arena_answer
 from tests.kube.submitted import as_asked, one_by_one
 from tests.properties.serving_flag_sets import serving_flag_sets
-from tests.waiting import HANG_SECONDS, wait_until
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.turns(2, 0)
 
@@ -40,22 +38,9 @@ def cluster() -> Iterator[ControlPlane]:
         yield started
 
 
-def arena(*words: str, kubeconfig: Path) -> subprocess.CompletedProcess[str]:
-    code = "from fairlead.run.programs import run_arena; run_arena()"
-    argv = [sys.executable, "-c", code, *words, "--kubeconfig", str(kubeconfig)]
-    return subprocess.run(
-        argv,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=False,
-    )
-
-
 def done(*words: str, kubeconfig: Path) -> str:
     """The command's output; it must have succeeded."""
-    ended = arena(*words, kubeconfig=kubeconfig)
+    ended = arena_answer(*words, kubeconfig=kubeconfig)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
 
@@ -115,11 +100,11 @@ def test_a_jobs_life(cluster: ControlPlane) -> None:
     assert reported["requestGPUs"] == 2 and {each["status"] for each in reported["instances"]} == {
         "Running"
     }
-    again = arena(
+    again = arena_answer(
         "serve", "custom", "--name=fast", "--version=v1", "--port=1", "--image=i", kubeconfig=config
     )
     assert again.returncode == 1 and "the job fast is already exist" in again.stderr
-    gone = arena("serve", "delete", "fast", kubeconfig=config)
+    gone = arena_answer("serve", "delete", "fast", kubeconfig=config)
     assert (gone.returncode, gone.stdout) == (0, "") and (
         "fast with version v1 has been deleted successfully"
     ) in gone.stderr
@@ -404,7 +389,7 @@ def test_rights(cluster: ControlPlane) -> None:
     unknown, limited = (
         cluster.write_user_kubeconfig(user, ["x"]) for user in ("nobody", "limited")
     )
-    refused = arena("serve", "list", "-n", "rights", kubeconfig=unknown)
+    refused = arena_answer("serve", "list", "-n", "rights", kubeconfig=unknown)
     assert (
         refused.returncode == 1
         and "the user has no privileges to list the serving jobs in namespace rights"
@@ -412,16 +397,16 @@ def test_rights(cluster: ControlPlane) -> None:
     )
     wait_until(
         "the role counts",
-        lambda: arena("serve", "list", "-n", "rights", kubeconfig=limited).returncode == 0,
+        lambda: arena_answer("serve", "list", "-n", "rights", kubeconfig=limited).returncode == 0,
     )
-    reported = arena("serve", "list", "-n", "rights", kubeconfig=limited)
+    reported = arena_answer("serve", "list", "-n", "rights", kubeconfig=limited)
     assert (
         rows(reported.stdout)["a"]["ADDRESS"] == "N/A"
         and "skipped services: forbidden" in reported.stderr
     )
-    denied = arena("serve", "delete", "a", "-n", "rights", kubeconfig=limited)
+    denied = arena_answer("serve", "delete", "a", "-n", "rights", kubeconfig=limited)
     assert denied.returncode == 1 and "cannot delete resource" in denied.stderr
-    data = arena("data", "list", "-n", "rights", kubeconfig=limited)
+    data = arena_answer("data", "list", "-n", "rights", kubeconfig=limited)
     assert data.returncode == 1 and "cannot list resource" in data.stderr
 
 

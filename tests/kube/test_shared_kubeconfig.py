@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.kube.kubectl import own_folders
 from tests.kube.programs import program
-from tests.waiting import HANG_SECONDS
+from tests.programs import run_program
 
 from fairlead.edge.files.own_files import replace_whole
 from fairlead.run import laptop_kubeconfig
@@ -29,14 +29,7 @@ ENTRIES = kubeconfig_entries(
 
 def config(path: Path, *words: str) -> subprocess.CompletedProcess[str]:
     argv = [str(program("kubectl")), f"--kubeconfig={path}", "config", *words]
-    return subprocess.run(
-        argv,
-        env={**os.environ, **own_folders(path.parent)},
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=False,
-    )
+    return run_program(argv, env={**os.environ, **own_folders(path.parent)})
 
 
 def contexts(path: Path) -> list[str]:

@@ -17,8 +17,9 @@ from tests.cli.submit.document_000 import DOCUMENT_000
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.crds import install_job_kinds, install_more_job_kinds
 from tests.kube.submitted import Manifest, as_asked, one_by_one
+from tests.programs import run_program
 from tests.properties.flag_sets import flag_sets
-from tests.waiting import HANG_SECONDS, wait_until
+from tests.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -37,14 +38,7 @@ def arena(cluster: ControlPlane, *arguments: str) -> subprocess.CompletedProcess
         "LANG": "C.UTF-8",
         "KUBECONFIG": str(cluster.kubeconfig),
     }
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        env=env,
-        check=False,
-    )
+    return run_program([sys.executable, "-c", code, *arguments], env=env)
 
 
 def test_the_command_of_document_000_makes_an_object_that_the_operator_accepts(
@@ -60,14 +54,7 @@ def test_the_command_of_document_000_makes_an_object_that_the_operator_accepts(
         "HOME": "/nonexistent",
         "KUBECONFIG": str(cluster.kubeconfig),
     }
-    first = subprocess.run(
-        ["sh", "-c", line],
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        env=env,
-        check=False,
-    )
+    first = run_program(["sh", "-c", line], env=env)
     assert (first.returncode, first.stdout) == (0, "mpijob.kubeflow.org/mpi-test created\n"), (
         first.stderr
     )
@@ -79,14 +66,7 @@ def test_the_command_of_document_000_makes_an_object_that_the_operator_accepts(
         job["apiVersion"] == "kubeflow.org/v2beta1"
         and job["metadata"]["annotations"]["arena.kubeflow.org/username"]
     )
-    again = subprocess.run(
-        ["sh", "-c", line],
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        env=env,
-        check=False,
-    )
+    again = run_program(["sh", "-c", line], env=env)
     assert (again.returncode, again.stdout) == (1, "")
     assert (
         "the job mpi-test is already exist, please delete it first. use 'arena delete mpi-test'"

@@ -11,7 +11,6 @@ import json
 import os
 import platform
 import signal
-import subprocess
 import sys
 import urllib.error
 import urllib.request
@@ -33,7 +32,8 @@ from tests.kube.kubelet import CDI_FOLDER, NODE, RealNode, kubelet_folder
 from tests.kube.node_images import BUSYBOX
 from tests.kube.node_room import beside, end_one
 from tests.kube.servers import FAIRLEAD, Page, Server, environment
-from tests.waiting import HANG_SECONDS, wait_until
+from tests.programs import run_program
+from tests.waiting import wait_until
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
@@ -367,9 +367,7 @@ class Line:
         """The output of `kubectl inspect cgpu`, without blanks at the ends of lines."""
         argv = [str(Path(sys.executable).with_name("kubectl-inspect-cgpu")), *flags]
         own = {**environment(), "KUBECONFIG": str(self.cluster.kubeconfig)}
-        answer = subprocess.run(
-            argv, env=own, capture_output=True, text=True, timeout=HANG_SECONDS, check=True
-        )
+        answer = run_program(argv, env=own, check=True)
         return "\n".join(text.rstrip() for text in answer.stdout.split("\n"))
 
     def delete(self, name: str) -> None:

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import platform
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.native.driver import MIB, TENANT, WAYS, Machine
-from tests.waiting import HANG_SECONDS
+from tests.programs import run_program
 
 from build_native import Built, build_guard, build_stub, build_tenant
 from c_libraries import Release, read_releases
@@ -66,17 +65,13 @@ class Container:
         binds = f"mount --rbind /proc {self.root}/proc && mount --bind {self.files} {{0}}".format(
             f"{self.root}{self.files}"
         )
-        done = subprocess.run(
+        done = run_program(
             [
                 *("unshare", "--mount", "--map-root-user", "sh", "-c"),
                 f'{binds} && exec chroot "{self.root}" "$@"',
                 *("sh", program, *map(str, words)),
             ],
             env=self.machine.environment(LD_LIBRARY_PATH=str(self.files)),
-            capture_output=True,
-            text=True,
-            timeout=HANG_SECONDS,
-            check=False,
         )
         return done.returncode, done.stdout, done.stderr
 

@@ -7,12 +7,11 @@ parts; native/steps/hooked.c makes the tests' tenant a program that contains the
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 from tests.native.driver import MIB, TENANT, Machine
-from tests.waiting import HANG_SECONDS
+from tests.programs import run_program
 
 from build_native import build_checked, build_hooked
 
@@ -21,13 +20,7 @@ LIMIT, CONTEXT, BLOCK = 64 * MIB, 8 * MIB, 4 * MIB
 
 
 def checked(sanitizers: str, *words: object) -> str:
-    done = subprocess.run(
-        [str(build_checked(sanitizers)), *map(str, words)],
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=False,
-    )
+    done = run_program([str(build_checked(sanitizers)), *map(str, words)])
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     return done.stdout
 
@@ -70,13 +63,9 @@ def test_a_look_for_dead_processes_is_short_and_has_the_lock_for_none_that_lives
 
 def hooked(container: Machine, sanitizers: str, *words: object) -> list[str]:
     """The lines of a tenant that contains the guard. The tenant itself keeps what it allocated."""
-    done = subprocess.run(
+    done = run_program(
         [str(build_hooked(TENANT, sanitizers)), *map(str, words)],
         env=container.environment(ASAN_OPTIONS="detect_leaks=0"),
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=False,
     )
     assert (done.returncode, done.stderr) == (0, ""), done.stdout[-500:]
     return done.stdout.splitlines()

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.documents.cuda_malloc import cuda_malloc
 from tests.documents.guard_story import LINE, MEMORY, STATUS, USED_MIB
 from tests.native.driver import MIB, Machine
-from tests.waiting import HANG_SECONDS
+from tests.programs import run_program
 
 GRANT = 4301 * MIB
 
@@ -23,14 +23,7 @@ def test_three_gib_fit_into_four_units_and_are_shown_to_a_query(tmp_path: Path) 
     ) as running:
         assert running.stdout is not None
         assert running.stdout.readline() == "allocated\n"
-        shown = subprocess.run(
-            [cuda_malloc()],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=HANG_SECONDS,
-        )
+        shown = run_program([cuda_malloc()], env=environment, check=True)
         assert (shown.stdout.strip(), shown.stderr) == (MEMORY, "")
         count = machine.count()
         assert (count.truth, count.used, count.denied) == (USED_MIB * MIB, USED_MIB * MIB, 0)
@@ -39,13 +32,6 @@ def test_three_gib_fit_into_four_units_and_are_shown_to_a_query(tmp_path: Path) 
 
 def test_six_gib_do_not_fit_and_the_program_ends_with_the_documents_line(tmp_path: Path) -> None:
     machine = Machine(tmp_path, GRANT)
-    done = subprocess.run(
-        [cuda_malloc(), "6144"],
-        env=machine.environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=HANG_SECONDS,
-    )
+    done = run_program([cuda_malloc(), "6144"], env=machine.environment())
     assert (done.returncode, done.stdout, done.stderr) == (STATUS, f"{LINE}\n", "")
     assert machine.count().denied == 1

@@ -8,11 +8,11 @@ from __future__ import annotations
 import random
 import re
 import struct
-import subprocess
 from pathlib import Path
 
 import pytest
 from tests.native.driver import MIB, OTHER_UUID, REGION_BYTES, UUID, Machine, tenant
+from tests.programs import run_program
 from tests.waiting import HANG_SECONDS
 
 from build_native import build_stub
@@ -175,17 +175,13 @@ def test_a_region_that_cannot_be_written_grants_nothing_and_crashes_nothing(
         text = machine.limits_text.replace(str(machine.region), f"{small}/region")
         machine.limits.write_text(text, encoding="utf-8")
     words = ("fill", "cuMemAlloc_v2", str(BLOCK), "40")
-    done = subprocess.run(
+    done = run_program(
         [
             *("unshare", "--mount", "--map-root-user", "sh", "-c"),
             prepare.format(region=machine.region) + ' && exec "$@"',
             *("sh", str(tenant()), "dlsym", *words),
         ],
         env=machine.environment(),
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=False,
     )
     assert (done.returncode, done.stdout) == (0, NOTHING)
     assert done.stderr == f"fairlead-guard: {complaint}; no GPU memory is granted\n"

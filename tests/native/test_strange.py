@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import signal
 import struct
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from tests.native.driver import MIB, REGION_BYTES, Machine
 from tests.native.tenants import hold
+from tests.programs import run_program
 from tests.waiting import HANG_SECONDS
 
 from guard_table import read_table
@@ -78,14 +78,7 @@ def test_nvml_answers_for_pointers_that_are_null(tmp_path: Path) -> None:
     names = [hook.export for hook in read_table().hooks if hook.library == "nvml"]
 
     def asked(machine: Machine) -> list[str]:
-        done = subprocess.run(
-            [sys.executable, "-c", NVML, *names],
-            env=machine.environment(),
-            capture_output=True,
-            text=True,
-            timeout=HANG_SECONDS,
-            check=False,
-        )
+        done = run_program([sys.executable, "-c", NVML, *names], env=machine.environment())
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout.splitlines()
 

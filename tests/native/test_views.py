@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pynvml
 import pytest
 from tests.native.driver import MIB, Machine
+from tests.programs import run_program
 from tests.waiting import HANG_SECONDS
 
 from guard_table import read_table
@@ -74,14 +74,7 @@ print(json.dumps(looks))
 
 def looks(machine: Machine, *without: str) -> dict[str, dict[str, list[int]]]:
     """What each view shows; beside it the same without a hook, by its name."""
-    done = subprocess.run(
-        [sys.executable, "-c", READER, *without],
-        env=machine.environment(),
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=False,
-    )
+    done = run_program([sys.executable, "-c", READER, *without], env=machine.environment())
     assert (done.returncode, done.stderr) == (0, "")
     found: dict[str, dict[str, list[int]]] = json.loads(done.stdout)
     return found

@@ -8,7 +8,6 @@ a registry of this machine; nothing else is reachable.
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -32,7 +31,8 @@ from tests.kube.programs import program
 from tests.kube.servers import run_fairlead
 from tests.nodes.network import MACHINE, POD_RANGE, Link, nodes_network
 from tests.nodes.registry import Registry, running_registry
-from tests.waiting import HANG_SECONDS, wait_until
+from tests.programs import run_program
+from tests.waiting import wait_until
 
 from fairlead import __version__
 
@@ -58,13 +58,7 @@ class Machine:
 
     def run(self, *argv: str) -> str:
         """Standard output of a program in the node's namespaces."""
-        return subprocess.run(
-            beside(self.programs.room, *argv),
-            capture_output=True,
-            text=True,
-            timeout=HANG_SECONDS,
-            check=True,
-        ).stdout
+        return run_program(beside(self.programs.room, *argv), check=True).stdout
 
     def files(self, *folders: str) -> list[str]:
         """What lies in these folders of the node, whether or not they exist."""

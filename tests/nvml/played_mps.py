@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.programs import run_program
 from tests.waiting import HANG_SECONDS, wait_until
 
 NAME = "nvidia-cuda-mps-control"
@@ -113,13 +114,10 @@ def play_mps(folder: Path) -> Path:
 
 
 def ask_mps(program: Path, pipes: Path, command: str) -> str:
-    done = subprocess.run(
+    done = run_program(
         [str(program)],
-        input=f"{command}\n",
+        stdin=f"{command}\n",
         env={**os.environ, "CUDA_MPS_PIPE_DIRECTORY": str(pipes)},
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
         check=True,
     )
     return done.stdout.strip()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 from tests.nvml.conftest import ReaderOn
 from tests.nvml.stub import MIB, StubState, build_stub
+from tests.programs import run_program
 from tests.waiting import HANG_SECONDS
 
 CARDS = 8
@@ -84,13 +84,7 @@ def moving(state: StubState) -> Iterator[StubState]:
 
 def _runtime(name: str) -> str | None:
     """The path of a sanitizer's library; None = this compiler has none."""
-    found = subprocess.run(
-        ["cc", f"-print-file-name={name}"],
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=True,
-    ).stdout.strip()
+    found = run_program(["cc", f"-print-file-name={name}"], check=True).stdout.strip()
     return found if "/" in found else None
 
 
@@ -103,16 +97,13 @@ def test_all_calls_under_the_sanitizers_while_the_state_changes(
     folder = tmp_path / "checked"
     folder.mkdir()
     built = build_stub(folder, is_checked=True)
-    done = subprocess.run(
+    done = run_program(
         [sys.executable, "-c", _PROGRAM, str(built), str(CARDS), "4"],
         env={
             **os.environ,
             "LD_PRELOAD": ":".join(each for each in runtimes if each),
             "ASAN_OPTIONS": "detect_leaks=0",
         },
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
     )
     assert (done.returncode, done.stderr) == (0, "")
     printed = json.loads(done.stdout)

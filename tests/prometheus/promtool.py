@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
-from tests.waiting import HANG_SECONDS
+from tests.programs import run_program
 
 RULES = Path(__file__).resolve().parents[2] / "deploy" / "prometheus" / "fairlead.rules.yaml"
 STEP_SECONDS = 30
@@ -51,13 +51,7 @@ class Question(NamedTuple):
 
 def check_rules(path: Path) -> str:
     """Complaints of `promtool check rules`."""
-    answer = subprocess.run(
-        ["promtool", "check", "rules", str(path)],
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=False,
-    )
+    answer = run_program(["promtool", "check", "rules", str(path)])
     return "" if answer.returncode == 0 else (answer.stdout + answer.stderr).strip()
 
 

@@ -8,6 +8,7 @@ import signal
 import ssl
 import subprocess
 import sys
+import time
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -79,10 +80,12 @@ class Laptop:
         )
         assert self.process.poll() is None, self.output()
 
-    def end(self, number: int = signal.SIGTERM) -> None:
-        """Sends the signal and waits until the process has ended."""
+    def end(self, number: int = signal.SIGTERM) -> float:
+        """Sends the signal; returns the seconds until the process ended."""
+        started = time.monotonic()
         self.process.send_signal(number)
         self.process.wait(timeout=HANG_SECONDS)
+        return time.monotonic() - started
 
     def output(self) -> str:
         self.log.seek(0)

@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 from cryptography import x509
+from tests.programs import run_program
 from tests.waiting import HANG_SECONDS, wait_until
 
 from fairlead.edge.files.world_file import FILE, WorldFile
@@ -399,13 +400,7 @@ def test_two_laptops_do_not_share_a_directory(tmp_path: Path) -> None:
         "from pathlib import Path; from fairlead.edge.files.world_file import WorldFile; "
         f"WorldFile(Path({str(tmp_path)!r}))"
     )
-    second = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=False,
-    )
+    second = run_program([sys.executable, "-c", script])
     assert "another laptop keeps its world there" in second.stderr
     first.world.cluster.create(
         {**config_map(1), "metadata": {"name": "c", "namespace": "research"}}

@@ -18,6 +18,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,7 @@ from tests.run.laptop import (
     post,
     young_scenario,
 )
-from tests.waiting import HANG_SECONDS, wait_until
+from tests.waiting import HANG_SECONDS, check_prompt, wait_until
 
 from fairlead.edge.files.laptop_state import laptop_home, running_laptop
 
@@ -348,18 +349,25 @@ def test_what_a_person_asked_for_and_cannot_have_ends_with_status_1(
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, long_case(signal.SIGHUP)], ids=["Ctrl-C", "the terminal is closed"]
 )
-def test_a_signal_ends_all_and_takes_the_files_away(number: signal.Signals, tmp_path: Path) -> None:
+def test_a_signal_ends_all_within_five_seconds_and_takes_the_files_away(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    check_prompt(5, partial(_ended_by, number, tmp_path))
+
+
+def _ended_by(number: signal.Signals, tmp_path: Path) -> float:
     laptop = Laptop(tmp_path, *BARE, "--kubeconfig", str(with_production(tmp_path)))
     state = tmp_path / ".local/state/fairlead/laptop"
     ready = laptop.wait_ready()
     assert Path(ready["kubeconfig"]) == state / "kubeconfig"
-    laptop.end(number)
+    seconds = laptop.end(number)
     assert laptop.process.returncode == 0, laptop.output()
     assert not laptop.ready_file.exists() and list(state.iterdir()) == []
     assert (tmp_path / "config").read_text() == PRODUCTION
     assert "Traceback" not in laptop.output()
     assert laptop.output().endswith("stopped\n")
     laptop.close()
+    return seconds
 
 
 @pytest.mark.long

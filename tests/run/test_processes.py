@@ -7,8 +7,10 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import time
 import urllib.error
 import urllib.request
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ from tests.cli.arena import environment, run_main
 from tests.examples import long_case
 from tests.run.laptop import young_scenario
 from tests.run.server_process import SECONDS, line_of, page_of, running, status_of
-from tests.waiting import HANG_SECONDS, wait_until
+from tests.waiting import HANG_SECONDS, check_prompt, wait_until
 
 NO_USER = (
     "{clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}], contexts: [{name: c, "
@@ -108,14 +110,21 @@ def test_what_cannot_start_ends_with_a_sentence(
 def test_without_its_api_server_a_server_lives_is_not_ready_and_ends_on_sigterm(
     words: tuple[str, ...], tmp_path: Path
 ) -> None:
+    check_prompt(5, partial(_ended_without_api_server, words, tmp_path))
+
+
+def _ended_without_api_server(words: tuple[str, ...], tmp_path: Path) -> float:
+    """Seconds from SIGTERM to the end."""
     (tmp_path / "config").write_text(NO_USER)
     with running(tmp_path, *words, "--kubeconfig", str(tmp_path / "config")) as (process, url):
         assert (status_of(f"{url}/healthz"), status_of(f"{url}/readyz")) == (200, 503)
         assert "hint: check the address in the kubeconfig" in line_of(
             process, "refused the connection; "
         )
+        started = time.monotonic()
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=HANG_SECONDS) == 0
+        return time.monotonic() - started
 
 
 @pytest.mark.long

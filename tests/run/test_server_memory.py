@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
-from tests.waiting import HANG_SECONDS
+from tests.programs import run_program
 
 PROGRAM = """
 import sys
@@ -32,13 +31,7 @@ print(resident() - before)
 @pytest.mark.parametrize(("what", "is_so"), [("given back", True), ("as it is", False)])
 def test_large_texts_are_given_back(what: str, is_so: bool) -> None:
     """Without the call they stay: if that changes one day, the call is needless."""
-    ended = subprocess.run(
-        [sys.executable, "-c", PROGRAM, what],
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=True,
-    )
+    ended = run_program([sys.executable, "-c", PROGRAM, what], check=True)
     assert (int(ended.stdout) < 10) is is_so, ended.stdout
 
 
@@ -54,13 +47,7 @@ APPS = {
 def test_a_server_does_not_load_the_others(server: str) -> None:
     """Each has a pod of its own, and pays for what it loads."""
     program = f"import sys, fairlead.run.servers.{server}; print(*sys.modules)"
-    ended = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=True,
-    )
+    ended = run_program([sys.executable, "-c", program], check=True)
     loaded = set(ended.stdout.split())
     assert {app for app in APPS.values() if app in loaded} == {APPS[server]}
     assert "fairlead.apps.console_server" not in loaded

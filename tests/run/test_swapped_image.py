@@ -28,6 +28,7 @@ import bcrypt
 import pytest
 import yaml
 from tests.kube.certificates import Authority
+from tests.programs import run_program
 from tests.waiting import HANG_SECONDS, wait_until
 
 from fairlead.wire.metrics.counters_csv import parse_counters
@@ -177,7 +178,7 @@ def test_the_chart_of_the_fourth_generation_with_everything_on(image: Path) -> N
 
 def test_the_page_cannot_be_open_by_mistake(image: Path) -> None:
     (image / "web-config.yaml").write_text("")
-    ended = subprocess.run(
+    ended = run_program(
         [
             sys.executable,
             "-c",
@@ -185,11 +186,7 @@ def test_the_page_cannot_be_open_by_mistake(image: Path) -> None:
             f"-web-config-file={image}/web-config.yaml",
             "-a",
             "127.0.0.1:0",
-        ],
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=False,
+        ]
     )
     assert (
         ended.returncode == 1 and "it guards nothing" in ended.stderr and "hint: " in ended.stderr
@@ -198,13 +195,7 @@ def test_the_page_cannot_be_open_by_mistake(image: Path) -> None:
 
 def test_its_version_is_one_line() -> None:
     for word in ("--version", "-v", "-version"):
-        ended = subprocess.run(
-            [sys.executable, "-c", CODE, word],
-            capture_output=True,
-            text=True,
-            timeout=HANG_SECONDS,
-            check=False,
-        )
+        ended = run_program([sys.executable, "-c", CODE, word])
         assert (ended.returncode, ended.stderr) == (0, "")
         assert re.fullmatch(r"DCGM Exporter version fairlead-\d+\.\d+\.\d+\n", ended.stdout)
 
@@ -229,13 +220,7 @@ def test_systemd_may_hand_over_the_socket() -> None:
     finally:
         process.terminate()
         process.communicate()
-    ended = subprocess.run(
-        [sys.executable, "-c", CODE, "--web-systemd-socket"],
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=False,
-    )
+    ended = run_program([sys.executable, "-c", CODE, "--web-systemd-socket"])
     assert ended.returncode == 1 and "systemd hands over no socket" in ended.stderr
 
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from tests.cli.arena import environment
-from tests.waiting import HANG_SECONDS
+from tests.programs import run_program
 
 WITHOUT_IT = "import sys; sys.modules['fairlead_sim'] = None; from fairlead.run.main import main; "
 CODE = WITHOUT_IT + "sys.exit(main(sys.argv[1], sys.argv[2:]))"
@@ -22,14 +22,7 @@ of each to stderr.
 
 
 def run(home: Path, *line: str, code: str = CODE) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", code, *line],
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        env=environment(home),
-        check=False,
-    )
+    return run_program([sys.executable, "-c", code, *line], env=environment(home))
 
 
 def test_a_real_server_lacks_nothing_but_its_cluster(tmp_path: Path) -> None:
@@ -93,11 +86,5 @@ def test_the_gpu_exporter_loads_nothing_of_the_other_servers() -> None:
         f"print(*sorted(name for name in sys.modules if name.startswith({STRANGERS!r}) or "
         "name.startswith('fairlead_sim')))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=True,
-    )
+    done = run_program([sys.executable, "-c", code], check=True)
     assert done.stdout.split() == []

@@ -13,7 +13,7 @@ import pytest
 from tests.cli.api_objects import node, pod
 from tests.cli.arena import arena, kubeconfig
 from tests.edge.scripted import Reply, ScriptedServer
-from tests.waiting import HANG_SECONDS
+from tests.programs import run_program
 
 from fairlead.cli.frame.verbs import verbs_of
 from fairlead.edge.files.arena_config import read_arena_config
@@ -258,33 +258,15 @@ def test_the_environment_of_the_running_laptop_is_what_a_shell_takes(tmp_path: P
     program = f"{shlex.quote(sys.executable)} -c {shlex.quote(code)} env"
     script = f'eval "$({program})" && printf %s "$KUBECONFIG"'
     clean = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
-    done = subprocess.run(
-        ["sh", "-c", script],
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        env=clean,
-        check=False,
-    )
+    done = run_program(["sh", "-c", script], env=clean)
     assert (done.stdout, done.stderr) == (str(laptop), "")
-    named = subprocess.run(
+    named = run_program(
         ["sh", "-c", f"{program} --shell fish --state-dir {shlex.quote(str(laptop.parent))}"],
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
         env={**clean, "HOME": str(tmp_path)},
-        check=False,
     )
     assert named.stdout == "set -gx KUBECONFIG '" + str(laptop).replace("'", "\\'") + "'\n"
     laptop.unlink()
-    none = subprocess.run(
-        ["sh", "-c", program],
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        env=clean,
-        check=False,
-    )
+    none = run_program(["sh", "-c", program], env=clean)
     assert (none.returncode, none.stdout) == (1, "") and (
         "start one with `fairlead up`"
     ) in none.stderr

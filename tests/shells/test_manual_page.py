@@ -4,10 +4,9 @@ present.
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
-from tests.waiting import HANG_SECONDS
+from tests.programs import run_program
 
 from fairlead.cli.frame.verbs import verbs_of
 
@@ -17,7 +16,7 @@ PAGE = Path(__file__).resolve().parents[2] / "man" / "arena.1"
 def shown() -> tuple[str, str]:
     """The text, and the warnings."""
     command = ["groff", "-k", "-ww", "-man", "-Tutf8", "-P-cbou", "-rLL=200n", str(PAGE)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_SECONDS, check=True)
+    done = run_program(command, check=True)
     return done.stdout, done.stderr
 
 

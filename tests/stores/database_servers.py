@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +17,8 @@ import pymysql
 from tests.edge.pki import Authority
 from tests.kube.addresses import free_port
 from tests.kube.component import Component
-from tests.waiting import HANG_SECONDS, wait_until
+from tests.programs import run_program
+from tests.waiting import wait_until
 
 from fairlead.edge.store.address import MYSQL, POSTGRESQL, StoreAddress
 from fairlead.settings import LOOPBACK
@@ -89,9 +89,7 @@ def _certificate(home: Path) -> tuple[Path, Path, Path]:
 
 
 def _run(argv: Sequence[str]) -> None:
-    ended = subprocess.run(
-        without_root(argv), capture_output=True, text=True, timeout=HANG_SECONDS, check=False
-    )
+    ended = run_program(without_root(argv))
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 

@@ -7,7 +7,6 @@ import json
 import os
 import sqlite3
 import stat
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,11 +16,11 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, event, inspect, select, text
+from tests.programs import run_program
 from tests.stores.database_servers import DatabaseServer
 from tests.stores.killed import WRITES, end, started
 from tests.stores.rows import audit_row, sign_in
 from tests.turns import in_turn
-from tests.waiting import HANG_SECONDS
 
 from fairlead.edge.store import engines, migrate
 from fairlead.edge.store.address import SQLITE, StoreAddress
@@ -127,9 +126,7 @@ def test_a_store_of_this_schema_is_opened_without_alembic(
     )
     for expected in ("True", "False"):
         argv = [sys.executable, "-c", code, f"sqlite:///{address.file}"]
-        ended = subprocess.run(
-            argv, capture_output=True, text=True, timeout=HANG_SECONDS, check=False
-        )
+        ended = run_program(argv)
         assert ended.stdout.strip() == expected, ended.stderr
 
 

@@ -8,16 +8,14 @@ import sys
 from pathlib import Path
 
 from bench.__main__ import MEASUREMENTS, MODULES
-from tests.waiting import HANG_SECONDS
+from tests.programs import run_program
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def bench(*words: str) -> subprocess.CompletedProcess[str]:
     argv = [sys.executable, "-m", "bench", *words]
-    return subprocess.run(
-        argv, cwd=REPOSITORY, capture_output=True, text=True, timeout=HANG_SECONDS, check=False
-    )
+    return run_program(argv, cwd=REPOSITORY)
 
 
 def test_every_measurement_is_listed_under_its_module() -> None:
@@ -45,14 +43,7 @@ def test_every_measurement_prints_its_help() -> None:
         "        main([name, '--help'])",
         "    assert f'usage: python -m bench {name} ' in printed.getvalue(), name",
     ]
-    ended = subprocess.run(
-        [sys.executable, "-c", "\n".join(lines)],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=False,
-    )
+    ended = run_program([sys.executable, "-c", "\n".join(lines)], cwd=REPOSITORY)
     assert ended.returncode == 0, ended.stderr
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tools.house_lint import MOST_MODULES, REPOSITORY, RULES, SLEEPS, findings
+from tools.house_lint import MOST_MODULES, REPOSITORY, RULES, SLEEPS, WAITING_MODULE, findings
 
 MODULE = "src/fairlead/rules/a.py"
 TEST = "tests/rules/test_a.py"
@@ -117,6 +117,7 @@ RIGHT = {
 def checkout(tmp_path: Path) -> Iterator[Path]:
     (tmp_path / "tests").mkdir()
     (tmp_path / SLEEPS).write_text(NO_SLEEPS)
+    (tmp_path / WAITING_MODULE).write_text("HANG_SECONDS: Final = 240.0\n")
     yield tmp_path
 
 

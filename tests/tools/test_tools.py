@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from tests.programs import run_program
 from tests.waiting import HANG_SECONDS, wait_until
 
 SLEEP = "time.sleep(600)"
@@ -373,14 +374,7 @@ def test_a_run_in_the_background_receives_signals_all_the_same() -> None:
         "name in ('SIGINT', 'SIGHUP', 'SIGQUIT')))"
     )
     script = 'trap "" INT HUP QUIT; exec "$0" -c "$1" "$2"'
-    done = subprocess.run(
-        ["sh", "-c", script, sys.executable, code, message],
-        cwd=TOOLS,
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=True,
-    )
+    done = run_program(["sh", "-c", script, sys.executable, code, message], cwd=TOOLS, check=True)
     assert done.stdout == "True True True\n"
 
 

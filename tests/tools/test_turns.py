@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from tests import turns
-from tests.waiting import HANG_SECONDS
+from tests.programs import run_program
 
 CASES = [f"case-{number}" for number in range(20)]
 CHOICES = 8
@@ -85,12 +84,5 @@ def _python(code: str, value: str, *words: str) -> list[str]:
         "PATH": "/usr/bin:/bin",
         **({turns.VARIABLE: value} if value else {}),
     }
-    done = subprocess.run(
-        [sys.executable, "-c", code, *words],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=True,
-    )
+    done = run_program([sys.executable, "-c", code, *words], env=environment, check=True)
     return done.stdout.split()

@@ -4,12 +4,11 @@ costs anything.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
 import yaml
-from tests.waiting import HANG_SECONDS
+from tests.programs import run_program
 
 from fairlead.wire.files.bounded import MAX_LEVELS, is_too_deep, load_yaml
 
@@ -57,13 +56,7 @@ def test_a_hundred_kilobytes_of_brackets_do_not_end_the_process() -> None:
         "from fairlead.wire.files.bounded import load_yaml\ntry: load_yaml('[' * 100_000)\nexcept "
         "yaml.YAMLError: print('refused')"
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=False,
-    )
+    ended = run_program([sys.executable, "-c", script])
     assert (ended.returncode, ended.stdout) == (0, "refused\n")
 
 

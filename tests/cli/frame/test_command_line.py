@@ -14,6 +14,7 @@ import pytest
 from tests.cli.api_objects import node, pod, snapshot_of
 from tests.cli.arena import environment, run_main
 from tests.cli.command import run_command
+from tests.programs import run_program
 from tests.waiting import HANG_SECONDS
 
 from fairlead.cli.frame.parser import split_verb
@@ -298,14 +299,7 @@ def test_a_bug_ends_with_status_3_and_names_a_report_file(tmp_path: Path) -> Non
         "'x']))"
     )
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
-    ended = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        env=env,
-        check=False,
-    )
+    ended = run_program([sys.executable, "-c", code], env=env)
     assert ended.returncode == 3
     assert ended.stderr.startswith(
         "error: this is a bug in fairlead: ZeroDivisionError: division by zero\nhint: attach `"
@@ -396,12 +390,5 @@ def heavy_modules(line: str, home: Path, env: dict[str, str]) -> str:
         "sys.stderr.write('imported:' + (found or 'none'))"
     )
     env = {"PATH": os.environ["PATH"], "HOME": str(home), **env}
-    ended = subprocess.run(
-        [sys.executable, "-c", code, *line.split()],
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        env=env,
-        check=False,
-    )
+    ended = run_program([sys.executable, "-c", code, *line.split()], env=env)
     return ended.stderr.rpartition("imported:")[2]

@@ -4,12 +4,11 @@ line chooses.
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 from tests.cli.command import run_command
-from tests.waiting import HANG_SECONDS
+from tests.programs import run_program
 
 from fairlead.cli.frame.verbs import verbs_of
 from fairlead.errors import UserError
@@ -39,14 +38,7 @@ def completed(line: str, folder: Path) -> list[str]:
     )
     env = {"PATH": "/usr/bin:/bin", "ASKED": str(folder / "asked")}
     text = f"{STAND_IN}\n{script('bash')}\n{asking}"
-    done = subprocess.run(
-        ["bash", "--norc", "-c", text],
-        capture_output=True,
-        text=True,
-        env=env,
-        timeout=HANG_SECONDS,
-        check=False,
-    )
+    done = run_program(["bash", "--norc", "-c", text], env=env)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.split()
 

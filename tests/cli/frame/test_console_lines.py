@@ -17,7 +17,7 @@ from typing import Any, Final, cast
 
 import msgspec
 import pytest
-from tests.waiting import HANG_SECONDS
+from tests.programs import run_program
 
 from fairlead.cli.frame.parser import VerbModule, global_options, make_parser, split_verb
 from fairlead.kinds.parts.kind import label_of
@@ -35,13 +35,7 @@ VERBS: Final = ("get", "describe", "logs")
 
 def in_shell(line: str) -> list[str]:
     """The words that a POSIX shell makes of the line."""
-    done = subprocess.run(
-        ["/bin/sh", "-c", f"printf '%s\\0' {line}"],
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=True,
-    )
+    done = run_program(["/bin/sh", "-c", f"printf '%s\\0' {line}"], check=True)
     return done.stdout.split("\0")[:-1]
 
 

@@ -15,6 +15,7 @@ import pytest
 from tests.cli.arena import kubeconfig
 from tests.cli.jobs.scripted_jobs import collection, discovery, script
 from tests.edge.scripted import Reply, ScriptedServer
+from tests.programs import run_program
 from tests.waiting import HANG_SECONDS, wait_until
 
 ENDINGS = (130, -signal.SIGINT, 0)
@@ -91,13 +92,7 @@ def test_ctrl_c_is_in_hand_before_anything_takes_time() -> None:
         "_signal.signal = look\n"
         f"{STARTED}"
     )
-    loaded = subprocess.run(
-        [sys.executable, "-I", "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=True,
-    ).stdout.split()
+    loaded = run_program([sys.executable, "-I", "-c", code], check=True).stdout.split()
     assert loaded == ["__future__", "fairlead", "fairlead.run", "fairlead.run.programs", "gc"]
 
 

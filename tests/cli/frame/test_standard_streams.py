@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.examples import long_case
+from tests.programs import run_program
 from tests.waiting import HANG_SECONDS
 
 FULL = Path("/dev/full")
@@ -24,14 +25,7 @@ def through_shell(
     )
     script = f'exec "$0" -c "$1" {line} {redirection}'
     env = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
-    return subprocess.run(
-        ["sh", "-c", script, sys.executable, code],
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        env=env,
-        check=False,
-    )
+    return run_program(["sh", "-c", script, sys.executable, code], env=env)
 
 
 @pytest.mark.parametrize("line", [long_case("top node"), "version", "--help", "top node --help"])

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import pytest
 from tests.cli.api_objects import Object, node, pod, reading, snapshot_of
 from tests.cli.command import Printed, run_command
 from tests.examples import long_case
-from tests.waiting import HANG_SECONDS
+from tests.programs import run_program
 
 from fairlead.cli.nodes.inspect_tables import details
 from fairlead.errors import UserError
@@ -308,15 +307,7 @@ def test_json_is_the_extenders_document_with_memory_in_use() -> None:
 def test_a_plug_in_is_one_verb_and_speaks_like_kubectl(script: str, tmp_path: Path) -> None:
     code = f"from fairlead.run.programs import {script}; {script}()"
     command = [sys.executable, "-c", code, "nowhere"]
-    ended = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=False,
-        env={"HOME": str(tmp_path)},
-        cwd=tmp_path,
-    )
+    ended = run_program(command, env={"HOME": str(tmp_path)}, cwd=tmp_path)
     assert (ended.returncode, ended.stdout) == (1, "")
     assert 'Error: node "nowhere" not found\n' in ended.stderr
 

@@ -5,7 +5,6 @@ and what is refused.
 from __future__ import annotations
 
 import re
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from tests.cli.submitting import KeepingCluster, Manifest, at, serve
-from tests.waiting import HANG_SECONDS
+from tests.programs import run_program
 
 from fairlead.errors import OutsideError, UserError
 
@@ -251,14 +250,7 @@ def test_tensorflow_takes_its_part_of_a_shared_card() -> None:
         "ALIYUN_COM_GPU_MEM_CONTAINER": "4",
         "ALIYUN_COM_GPU_MEM_DEV": "15",
     }
-    result = subprocess.run(
-        ["sh", "-c", command],
-        capture_output=True,
-        text=True,
-        env=env,
-        timeout=HANG_SECONDS,
-        check=True,
-    )
+    result = run_program(["sh", "-c", command], env=env, check=True)
     assert result.stdout.split()[-1] == "--per_process_gpu_memory_fraction=0.27"
     assert "fraction" not in at(workload(f"{TF} --gpus 1"), f"{MAIN}|command|2")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.arena import environment, run_main
-from tests.waiting import HANG_SECONDS
+from tests.programs import run_program
 
 from fairlead.edge.store.address import store_address
 from fairlead.edge.store.migrations import versions
@@ -128,12 +128,5 @@ def test_the_command_line_loads_no_sql(tmp_path: Path) -> None:
         "print([m for m in sys.modules if m.split('.')[0] in "
         "('sqlalchemy', 'alembic', 'pg8000', 'pymysql')])"
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=False,
-        env=environment(tmp_path),
-    )
+    ended = run_program([sys.executable, "-c", code], env=environment(tmp_path))
     assert ended.stdout.splitlines()[-1] == "[]", ended.stdout + ended.stderr

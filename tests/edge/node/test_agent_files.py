@@ -9,13 +9,12 @@ import platform
 import socket
 import stat
 import struct
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tests.waiting import HANG_SECONDS
+from tests.programs import run_program
 
 from fairlead.edge.node import agent_files
 from fairlead.edge.node.agent_files import NodeAgentFiles, NodeFolders
@@ -237,15 +236,9 @@ def test_two_agents_of_one_node(files: NodeAgentFiles, folders: NodeFolders) -> 
         f"{message} print(NodeAgentFiles(NodeFolders(p, p, p, p)).lock())",
         str(folders.state),
     ]
-    assert (
-        subprocess.run(ask, capture_output=True, text=True, timeout=HANG_SECONDS, check=True).stdout
-        == "False\n"
-    )
+    assert run_program(ask, check=True).stdout == "False\n"
     files.unlock()
-    assert (
-        subprocess.run(ask, capture_output=True, text=True, timeout=HANG_SECONDS, check=True).stdout
-        == "True\n"
-    )
+    assert run_program(ask, check=True).stdout == "True\n"
 
 
 def test_sockets_with_a_listener(

@@ -305,9 +305,8 @@ async def test_a_stop_ends_open_watches_at_once(
 
 
 async def test_a_stop_is_quick_with_watchers_that_read_and_watchers_that_do_not(
-    cluster: StoredCluster, monkeypatch: pytest.MonkeyPatch
+    cluster: StoredCluster,
 ) -> None:
-    monkeypatch.setattr(server, "GRACE_SECONDS", 0.3)
     async with served(cluster) as address:
         streams = [await open_watch(address, "/api/v1/configmaps?watch=1") for _ in range(20)]
         stuck = socket.create_connection(address)
@@ -323,7 +322,7 @@ async def test_a_stop_is_quick_with_watchers_that_read_and_watchers_that_do_not(
         for reader, _ in streams:
             await reader.readexactly(1)
         started = time.monotonic()
-    assert time.monotonic() - started < HANG_SECONDS
+    assert time.monotonic() - started < 10 * server.GRACE_SECONDS, "one grace for all watchers"
     for _, writer in streams:
         writer.close()
     stuck.close()
