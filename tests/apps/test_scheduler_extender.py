@@ -420,7 +420,7 @@ async def test_answers_come_at_once_over_one_connection() -> None:
             assert (await asked.post("filter", body))[0] == 200
             took.append(time.perf_counter() - began)
         # the first twenty may be acknowledged at once; a busy machine has quick moments, too
-        assert sorted(took[20:])[3] < 0.03
+        assert sorted(took[20:])[10] < 0.03
 
 
 # --- fuzz -----------------------------------------------------------------------------------------

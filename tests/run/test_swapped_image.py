@@ -31,6 +31,7 @@ from tests.kube.certificates import Authority
 from tests.programs import run_program
 from tests.waiting import HANG_SECONDS, wait_until
 
+from fairlead.apps.server import GRACE_SECONDS
 from fairlead.wire.metrics.counters_csv import parse_counters
 
 CSVS = Path(__file__).resolve().parents[2] / "src" / "fairlead" / "wire" / "metrics"
@@ -82,7 +83,7 @@ def swapped(
         else:
             raise AssertionError(f"it ended: {printed}")
         process.send_signal(signal.SIGTERM)
-        assert process.wait(HANG_SECONDS) == 0, "SIGTERM ends it well"
+        assert process.wait(10 * GRACE_SECONDS) == 0, "SIGTERM ends it well and soon"
     finally:
         if process.poll() is None:
             process.kill()
