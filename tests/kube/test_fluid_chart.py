@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from tests.kube.control_plane import ControlPlane, running_control_plane
+from tests.kube.fault_proxy import held_back, running_fault_proxy
 from tests.kube.fluid import NAMESPACE, RELEASE, chart_folder
 from tests.kube.helm import HELMS
 from tests.kube.objects import cpu_node
@@ -87,31 +88,39 @@ class Installed:
         found = self.cluster.admin.get("deployments", "-n", NAMESPACE)
         return {each["metadata"]["name"]: each["spec"]["replicas"] for each in found}
 
-    def killed(self, status: str, verb: str, operation: str) -> None:
-        """A process of Fairlead, killed when Helm has written that the release has this status."""
+    def killed(self, verb: str, operation: str, held: str) -> None:
+        """A process of Fairlead, killed while Helm waits for the answer to a request for this."""
         words = [verb, str(chart_folder()), json.dumps(VALUES), operation]
-        argv = [sys.executable, "-c", _KILLED, *words, str(self.cluster.kubeconfig)]
-        self._kill(argv, self.environment, status)
+        argv = [sys.executable, "-c", _KILLED, *words]
+        self._kill(argv, f"pending-{verb}", held, kubeconfig="")
 
-    def person_killed(self, status: str) -> None:
-        """The same for a person's Helm, who wrote no mark."""
+    def person_killed(self, held: str) -> None:
+        """The same for the installation of a person's Helm, who wrote no mark."""
         helm = self.environment["FAIRLEAD_HELM"]
         values = json.dumps(VALUES["webhook"])
         words = ["install", RELEASE, str(chart_folder()), "--create-namespace", "--skip-crds"]
         more = ["--set", "crdUpgrade.enabled=false", "--set-json", f"webhook={values}"]
-        place = [f"--namespace={NAMESPACE}", f"--kubeconfig={self.cluster.kubeconfig}"]
-        self._kill([helm, *words, *more, *place], self.environment, status)
+        argv = [helm, *words, *more, f"--namespace={NAMESPACE}"]
+        self._kill(argv, "pending-install", held, kubeconfig="--kubeconfig=")
 
-    def _kill(self, argv: list[str], environment: dict[str, str], status: str) -> None:
-        process = subprocess.Popen(
-            argv, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        try:
-            wait_until(f"the release is {status}", lambda: self._has(status), pause_seconds=0.005)
-        finally:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-        assert self._has(status), "it was killed too late"
+    def _kill(self, argv: list[str], status: str, held: str, kubeconfig: str) -> None:
+        """Kills it when the release has this status, which it keeps because a request is held.
+
+        `kubeconfig`: what stands before the path, the last word.
+        """
+        with running_fault_proxy(self.cluster) as proxy:
+            proxy.plan(held_back(held))
+            process = subprocess.Popen(
+                [*argv, f"{kubeconfig}{proxy.kubeconfig}"],
+                env=self.environment,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            try:
+                wait_until(f"the release is {status}", lambda: self._has(status))
+            finally:
+                process.send_signal(signal.SIGKILL)
+                process.wait()
 
     def _has(self, status: str) -> bool:
         chosen = f"owner=helm,name={RELEASE},status={status}"
@@ -183,7 +192,7 @@ def _finalizers(cluster: ControlPlane, namespace: str) -> list[str]:
 
 @pytest.mark.turns(2, 1)
 def test_a_killed_installation_is_removed_and_begins_again(fluid: Installed) -> None:
-    fluid.killed("pending-install", "install", "killed000000")
+    fluid.killed("install", "killed000000", held="deployments")
     release = fluid.found()
     assert (release.status, release.operation, release.deployed) == (
         *("pending-install", "killed000000", 0),
@@ -201,7 +210,7 @@ def test_a_killed_installation_is_removed_and_begins_again(fluid: Installed) -> 
 @pytest.mark.turns(2, 0)
 def test_a_killed_upgrade_is_rolled_back_and_begins_again(fluid: Installed) -> None:
     fluid.carry_out(fluid.step("install"), "install00000")
-    fluid.killed("pending-upgrade", "upgrade", "killed000000")
+    fluid.killed("upgrade", "killed000000", held="dataset-controller")
     release = fluid.found()
     assert (release.status, release.revision, release.deployed) == ("pending-upgrade", 2, 1)
     turn = release_turn(fluid.step("upgrade"), release, "killed000000")
@@ -215,7 +224,7 @@ def test_a_killed_upgrade_is_rolled_back_and_begins_again(fluid: Installed) -> N
 
 @pytest.mark.turns(2, 1)
 def test_a_persons_killed_installation_is_explained_and_left_alone(fluid: Installed) -> None:
-    fluid.person_killed("pending-install")
+    fluid.person_killed(held="deployments")
     for verb in ("install", "upgrade", "uninstall"):
         turn = release_turn(fluid.step(verb), fluid.found(), "other0000000")
         assert turn.do == "refuse"
