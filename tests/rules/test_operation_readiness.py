@@ -45,6 +45,11 @@ DEPLOYMENT = {"observedGeneration": 2, "updatedReplicas": 2, "availableReplicas"
             "2 of 2 pods are available",
         ),
         (
+            obj("Deployment", {**DEPLOYMENT, "replicas": 3}, {"replicas": 2}, generation=2),
+            [],
+            "2 of 2 pods are available; 1 of an older version still to be removed",
+        ),
+        (
             obj("Deployment", {"observedGeneration": 1}, {"replicas": 1}, generation=1),
             [pod("a-1", conditions=[UNBOUND])],
             "0 of 1 pods are available; pod `a-1`: Unschedulable: 0/3 nodes are available",

@@ -64,9 +64,9 @@ def _hooks(*, authority: bool) -> dict[str, Any]:
     }
 
 
-def _workload(kind: str, generation: int, replicas: int, **status: Any) -> dict[str, Any]:
+def _workload(kind: str, generation: int, wanted: int, **status: Any) -> dict[str, Any]:
     meta = {"name": "x", "generation": generation}
-    return {"kind": kind, "metadata": meta, "spec": {"replicas": replicas}, "status": status}
+    return {"kind": kind, "metadata": meta, "spec": {"replicas": wanted}, "status": status}
 
 
 @pytest.mark.parametrize(
@@ -90,6 +90,19 @@ def _workload(kind: str, generation: int, replicas: int, **status: Any) -> dict[
                 "Deployment", 2, 2, observedGeneration=2, updatedReplicas=2, availableReplicas=2
             ),
             True,
+        ),
+        (
+            # one new pod and one old pod are available, and one new pod is not
+            _workload(
+                "Deployment",
+                2,
+                2,
+                observedGeneration=2,
+                replicas=3,
+                updatedReplicas=2,
+                availableReplicas=2,
+            ),
+            False,
         ),
         (
             _workload(

@@ -169,9 +169,11 @@ def is_ready(obj: Any) -> bool:
     ):
         return False
     if obj["kind"] == "Deployment":
-        wanted = obj["spec"].get("replicas", 1)
+        wanted, updated = obj["spec"].get("replicas", 1), status.get("updatedReplicas", 0)
+        # Available pods may be old ones that serve until the new ones are available, too.
         return bool(
-            status.get("updatedReplicas", 0) == wanted == status.get("availableReplicas", 0)
+            updated == wanted == status.get("availableReplicas", 0)
+            and status.get("replicas", 0) <= updated
         )
     if obj["kind"] == "DaemonSet":
         wanted = status.get("desiredNumberScheduled", 0)

@@ -81,6 +81,8 @@ def _of_workload(obj: Any, status: Any, pods: Iterable[Any]) -> Readiness:
         is_good = is_ready(obj)
         wanted = obj["spec"].get("replicas", 1)
         counts = f"{status.get('availableReplicas', 0)} of {wanted} pods are available"
+        if (old := status.get("replicas", 0) - status.get("updatedReplicas", 0)) > 0:
+            counts += f"; {old} of an older version still to be removed"
     else:
         is_good = is_ready(obj)
         wanted = status.get("desiredNumberScheduled", 0)

@@ -43,6 +43,7 @@ class _Spec(Struct, gc=False):
 
 class _Status(Struct, gc=False, rename="camel"):
     observed_generation: int = 0
+    replicas: int = 0
     updated_replicas: int = 0
     available_replicas: int = 0
     desired_number_scheduled: int = 0
@@ -85,4 +86,6 @@ def _counts(kind: str, spec: _Spec, status: _Status) -> tuple[int, int]:
         counts = (status.updated_number_scheduled, status.number_available)
         return status.desired_number_scheduled, min(counts)
     wanted = 1 if spec.replicas is None else spec.replicas
-    return wanted, min(status.updated_replicas, status.available_replicas)
+    # Available pods may be old ones that serve until the new ones are available, too.
+    old = max(0, status.replicas - status.updated_replicas)
+    return wanted, min(status.updated_replicas, max(0, status.available_replicas - old))
