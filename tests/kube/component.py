@@ -17,6 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from tests.programs import freeze
+
 STOP_SECONDS = 15.0
 _STARTER = ThreadPoolExecutor(1, "starter-of-programs")
 
@@ -110,7 +112,7 @@ class Component:
 
     def freeze(self) -> None:
         """Send SIGSTOP: connections stay open and nothing answers."""
-        os.kill(self.pid, signal.SIGSTOP)
+        freeze(self.pid)
 
     def thaw(self) -> None:
         os.kill(self.pid, signal.SIGCONT)

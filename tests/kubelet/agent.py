@@ -32,7 +32,7 @@ from tests.kube.kubelet import CDI_FOLDER, NODE, RealNode, kubelet_folder
 from tests.kube.node_images import BUSYBOX
 from tests.kube.node_room import beside, end_one
 from tests.kube.servers import FAIRLEAD, Page, Server, environment
-from tests.programs import run_program
+from tests.programs import freeze, run_program
 from tests.waiting import wait_until
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
@@ -109,8 +109,7 @@ class Agent:
 
     def freeze(self) -> None:
         """Send SIGSTOP. The program that entered the namespaces stops itself, too."""
-        for each in self.pids():
-            os.kill(each, signal.SIGSTOP)
+        freeze(*self.pids())
 
     def thaw(self) -> None:
         for each in (self.component.pid, *self.pids()):

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from tests.native.driver import MIB, Machine
 from tests.native.tenants import hold
+from tests.programs import freeze
 from tests.waiting import HANG_SECONDS, wait_until
 
 LIMIT = 64 * MIB
@@ -181,7 +182,7 @@ def test_a_process_that_stops_in_the_lock_has_others_refused_in_bounded_time(
 ) -> None:
     machine = Machine(tmp_path, LIMIT)
     owner, _ = hold(machine, BLOCK)
-    os.kill(owner.pid, signal.SIGSTOP)
+    freeze(owner.pid)
     write(machine, LOCK_OFFSET, struct.pack("<I", 1 << 12 | 1 << 1))
     begun = time.monotonic()
     other, code = hold(machine, BLOCK)

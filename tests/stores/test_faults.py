@@ -17,6 +17,7 @@ import pytest
 from msgspec import structs
 from sqlalchemy import text
 from tests.edge.pki import Authority
+from tests.programs import freeze
 from tests.stores.database_servers import (
     DatabaseServer,
     Mariadb,
@@ -107,8 +108,7 @@ async def test_a_server_that_hangs_costs_one_wait_and_then_none_for_a_moment(
 def _frozen_with(server: DatabaseServer) -> list[int]:
     """The server and its children, all stopped."""
     found = processes(server.component)
-    for each in found:
-        os.kill(each, signal.SIGSTOP)
+    freeze(*found)
     return found
 
 
