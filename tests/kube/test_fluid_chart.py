@@ -104,12 +104,12 @@ class Installed:
         self._kill(argv, "pending-install", held, kubeconfig="--kubeconfig=")
 
     def _kill(self, argv: list[str], status: str, held: str, kubeconfig: str) -> None:
-        """Kills it when the release has this status, which it keeps because a request is held.
+        """Kills it while one of its requests is held; the release keeps this status then.
 
         `kubeconfig`: what stands before the path, the last word.
         """
         with running_fault_proxy(self.cluster) as proxy:
-            proxy.plan(held_back(held))
+            fault = proxy.plan(held_back(held))
             process = subprocess.Popen(
                 [*argv, f"{kubeconfig}{proxy.kubeconfig}"],
                 env=self.environment,
@@ -117,10 +117,11 @@ class Installed:
                 stderr=subprocess.DEVNULL,
             )
             try:
-                wait_until(f"the release is {status}", lambda: self._has(status))
+                wait_until(f"a request for {held} is held", lambda: fault.strikes == 1)
             finally:
                 process.send_signal(signal.SIGKILL)
                 process.wait()
+        assert self._has(status)
 
     def _has(self, status: str) -> bool:
         chosen = f"owner=helm,name={RELEASE},status={status}"

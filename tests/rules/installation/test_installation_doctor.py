@@ -577,6 +577,14 @@ FAULTS: list[tuple[str, InstallationFacts, dict[str, Any], str, State, str]] = [
         "fairlead-system/fairlead-console: 0 of 2 ready (exceeded quota)",
     ),
     (
+        "a workload with a pod of an older version",
+        AFTER,
+        {"objects": (console(replicas=3),)},
+        "ready",
+        State.FAIL,
+        "console: 2 of 2 ready; 1 of an older version still to be removed",
+    ),
+    (
         "a workload without its image",
         AFTER,
         {

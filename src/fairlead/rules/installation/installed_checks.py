@@ -20,7 +20,7 @@ from fairlead.model.installed.finding import Finding, State
 from fairlead.rules.installation.comparable import differing_fields
 from fairlead.rules.installation.downgrade import refuse_older
 from fairlead.rules.installation.finding_lists import NO_PROGRAM, again, counted, some, unread
-from fairlead.rules.installation.order import WORKLOADS, is_ready
+from fairlead.rules.installation.order import WORKLOADS, is_ready, old_pods_text
 from fairlead.settings import PART_LABEL
 
 RESTART_SECONDS: Final = 3600.0
@@ -126,6 +126,8 @@ def _workload(ref: ObjectRef, found: Any, pods: Sequence[PodFact]) -> Finding:
         *(each.get("message", "") for each in status.get("conditions") or () if _refused(each)),
         *(f"{each.name}: {each.trouble}" for each in pods if _is_of(each, ref) and each.trouble),
     ]
+    if ref.kind == "Deployment":
+        sentence += old_pods_text(found)
     if troubles:
         sentence += f" ({some(troubles, '; ')})"
     mend = f"`kubectl -n {ref.namespace} describe pods -l {PART_LABEL}={ref.name}` shows the reason"

@@ -151,6 +151,22 @@ def without_refusals(configuration: Any) -> Manifest:
     return {**configuration, "webhooks": hooks}
 
 
+def old_pods(deployment: Any) -> int:
+    """Pods of older specs that the Deployment has not removed yet.
+
+    >>> old_pods({"status": {"replicas": 3, "updatedReplicas": 2}})
+    1
+    """
+    status = deployment.get("status") or {}
+    return max(0, int(status.get("replicas", 0)) - int(status.get("updatedReplicas", 0)))
+
+
+def old_pods_text(deployment: Any) -> str:
+    """What stands behind the count of a Deployment's pods, "" = no old pod is there."""
+    old = old_pods(deployment)
+    return f"; {old} of an older version still to be removed" if old else ""
+
+
 def is_ready(obj: Any) -> bool:
     """Whether a Deployment, DaemonSet or CustomResourceDefinition has reached its newest spec, and
     every webhook of a configuration has the authority of its server; True for all other objects.
@@ -171,10 +187,7 @@ def is_ready(obj: Any) -> bool:
     if obj["kind"] == "Deployment":
         wanted, updated = obj["spec"].get("replicas", 1), status.get("updatedReplicas", 0)
         # Available pods may be old ones that serve until the new ones are available, too.
-        return bool(
-            updated == wanted == status.get("availableReplicas", 0)
-            and status.get("replicas", 0) <= updated
-        )
+        return bool(updated == wanted == status.get("availableReplicas", 0) and old_pods(obj) == 0)
     if obj["kind"] == "DaemonSet":
         wanted = status.get("desiredNumberScheduled", 0)
         counts = (status.get("updatedNumberScheduled", 0), status.get("numberAvailable", 0))

@@ -8,7 +8,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from fairlead.model.actions import Manifest, ObjectRef
-from fairlead.rules.installation.order import is_ready
+from fairlead.rules.installation.order import is_ready, old_pods_text
 
 _COUNTED: Final = ("Deployment", "StatefulSet", "DaemonSet")
 _PHASES: Final = {
@@ -81,8 +81,7 @@ def _of_workload(obj: Any, status: Any, pods: Iterable[Any]) -> Readiness:
         is_good = is_ready(obj)
         wanted = obj["spec"].get("replicas", 1)
         counts = f"{status.get('availableReplicas', 0)} of {wanted} pods are available"
-        if (old := status.get("replicas", 0) - status.get("updatedReplicas", 0)) > 0:
-            counts += f"; {old} of an older version still to be removed"
+        counts += old_pods_text(obj)
     else:
         is_good = is_ready(obj)
         wanted = status.get("desiredNumberScheduled", 0)
