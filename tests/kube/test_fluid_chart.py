@@ -88,28 +88,28 @@ class Installed:
         found = self.cluster.admin.get("deployments", "-n", NAMESPACE)
         return {each["metadata"]["name"]: each["spec"]["replicas"] for each in found}
 
-    def killed(self, verb: str, operation: str, held: str) -> None:
-        """A process of Fairlead, killed while Helm waits for the answer to a request for this."""
+    def killed(self, verb: str, operation: str, revision: int) -> None:
+        """A process of Fairlead, killed before Helm has written that this revision is deployed."""
         words = [verb, str(chart_folder()), json.dumps(VALUES), operation]
         argv = [sys.executable, "-c", _KILLED, *words]
-        self._kill(argv, f"pending-{verb}", held, kubeconfig="")
+        self._kill(argv, f"pending-{verb}", revision, kubeconfig="")
 
-    def person_killed(self, held: str) -> None:
+    def person_killed(self) -> None:
         """The same for the installation of a person's Helm, who wrote no mark."""
         helm = self.environment["FAIRLEAD_HELM"]
         values = json.dumps(VALUES["webhook"])
         words = ["install", RELEASE, str(chart_folder()), "--create-namespace", "--skip-crds"]
         more = ["--set", "crdUpgrade.enabled=false", "--set-json", f"webhook={values}"]
         argv = [helm, *words, *more, f"--namespace={NAMESPACE}"]
-        self._kill(argv, "pending-install", held, kubeconfig="--kubeconfig=")
+        self._kill(argv, "pending-install", 1, kubeconfig="--kubeconfig=")
 
-    def _kill(self, argv: list[str], status: str, held: str, kubeconfig: str) -> None:
-        """Kills it while one of its requests is held; the release keeps this status then.
+    def _kill(self, argv: list[str], status: str, revision: int, kubeconfig: str) -> None:
+        """Kills it while the last write of its revision is held; the release keeps its status then.
 
         `kubeconfig`: what stands before the path, the last word.
         """
         with running_fault_proxy(self.cluster) as proxy:
-            fault = proxy.plan(held_back(held))
+            fault = proxy.plan(held_back(f"sh.helm.release.v1.{RELEASE}.v{revision}"))
             process = subprocess.Popen(
                 [*argv, f"{kubeconfig}{proxy.kubeconfig}"],
                 env=self.environment,
@@ -117,7 +117,7 @@ class Installed:
                 stderr=subprocess.DEVNULL,
             )
             try:
-                wait_until(f"a request for {held} is held", lambda: fault.strikes == 1)
+                wait_until("the last write of the revision is held", lambda: fault.strikes == 1)
             finally:
                 process.send_signal(signal.SIGKILL)
                 process.wait()
@@ -193,7 +193,7 @@ def _finalizers(cluster: ControlPlane, namespace: str) -> list[str]:
 
 @pytest.mark.turns(2, 1)
 def test_a_killed_installation_is_removed_and_begins_again(fluid: Installed) -> None:
-    fluid.killed("install", "killed000000", held="deployments")
+    fluid.killed("install", "killed000000", revision=1)
     release = fluid.found()
     assert (release.status, release.operation, release.deployed) == (
         *("pending-install", "killed000000", 0),
@@ -211,7 +211,7 @@ def test_a_killed_installation_is_removed_and_begins_again(fluid: Installed) -> 
 @pytest.mark.turns(2, 0)
 def test_a_killed_upgrade_is_rolled_back_and_begins_again(fluid: Installed) -> None:
     fluid.carry_out(fluid.step("install"), "install00000")
-    fluid.killed("upgrade", "killed000000", held="dataset-controller")
+    fluid.killed("upgrade", "killed000000", revision=2)
     release = fluid.found()
     assert (release.status, release.revision, release.deployed) == ("pending-upgrade", 2, 1)
     turn = release_turn(fluid.step("upgrade"), release, "killed000000")
@@ -225,7 +225,7 @@ def test_a_killed_upgrade_is_rolled_back_and_begins_again(fluid: Installed) -> N
 
 @pytest.mark.turns(2, 1)
 def test_a_persons_killed_installation_is_explained_and_left_alone(fluid: Installed) -> None:
-    fluid.person_killed(held="deployments")
+    fluid.person_killed()
     for verb in ("install", "upgrade", "uninstall"):
         turn = release_turn(fluid.step(verb), fluid.found(), "other0000000")
         assert turn.do == "refuse"
