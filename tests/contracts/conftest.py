@@ -137,5 +137,7 @@ def gadgets(worlds: list[tuple[ApiClient, str]]) -> Iterator[list[tuple[ApiClien
             at = path.replace("{s}", space)
             until("the kind is served", lambda api=api, at=at: api.get(at).status == 200)
     yield worlds
+    target = f"{DEFINITIONS}/gadgets.{GROUP}"
     for api, _ in worlds:
-        api.delete(f"{DEFINITIONS}/gadgets.{GROUP}")
+        api.delete(target)
+        until("the kind is gone", lambda api=api: api.get(target).status == 404)

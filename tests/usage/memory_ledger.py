@@ -17,6 +17,7 @@ from fairlead.model.usage.ledger import (
     MOST,
     OPEN,
     RECENT,
+    RELEASES_KEPT,
     Amount,
     End,
     Gap,
@@ -112,7 +113,8 @@ class MemoryLedger:
                 (
                     each
                     for each in self.pods.values()
-                    if hour < each.ended_at < OPEN and each.amount.gpu
+                    if hour < each.ended_at < OPEN
+                    and (each.amount.gpu or self.heartbeat - RELEASES_KEPT < each.ended_at)
                 ),
                 "pod_uid",
                 "started_at",

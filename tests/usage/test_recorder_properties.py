@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from itertools import pairwise
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
 from msgspec.structs import replace
@@ -54,6 +54,7 @@ class Life:
         self.now = int(T0) * 1000
         self.recording = Recording() if recording is None else recording
         self.truths: dict[str, Truth] = {}
+        self.seen: set[str] = set()
         self.is_away = False
         self.was_away = False
         self.ended_in_order = False
@@ -65,12 +66,16 @@ class Life:
     def seconds(self) -> float:
         return self.now / 1000
 
-    def play(self, steps: list[Step]) -> None:
-        for what, wait, which, much in steps:
+    def play(self, steps: list[Step], *, is_late: bool = False) -> None:
+        """`is_late`: the recorder sees all changes of a moment at once."""
+        for place, (what, wait, which, much) in enumerate(steps):
             self.now += wait
             getattr(self, f"_{what}")(which, much)
+            if is_late and place + 1 < len(steps) and not steps[place + 1][1]:
+                continue
             self.read()
             self.recording.look(self.seconds)
+            self.seen |= {each.uid for each in self.recording.objects.get(PODS, {}).values()}
         if self.is_away:
             self._return(0, 0)
         self.now += HOUR + 121_000
@@ -194,6 +199,19 @@ ABSENT = st.lists(
 )
 
 
+IN_A_SECOND = st.lists(
+    st.tuples(
+        st.sampled_from(
+            ("bind", "bind", "bind", "finish", "delete", "resize", "shrink", "leave", "return")
+        ),
+        st.sampled_from((0, 0, 1, 1, 250)),
+        st.integers(0, 3),
+        st.integers(0, 99),
+    ),
+    max_size=14,
+)
+
+
 def overlap(row: PodInterval | NodeInterval, start: int, end: int) -> int:
     return max(0, min(row.ended_at, end) - max(row.started_at, start))
 
@@ -275,6 +293,18 @@ def check_hours_of_kills(ledger: MemoryLedger) -> None:
 
 
 @given(WATCHED)
+@example(  # a pod gets the room that another gave up in the same second, on a node that shrank
+    [("bind", 0, 0, 12), ("shrink", 0, 0, 40), ("resize", 1, 0, 0), ("bind", 0, 0, 11)]
+)
+@example(
+    [
+        ("bind", 0, 0, 45),
+        ("bind", 0, 0, 24),
+        ("shrink", 0, 0, 19),
+        ("resize", 1, 0, 0),
+        ("bind", 0, 0, 45),
+    ]
+)
 @settings(max_examples=200, deadline=None)
 def test_a_watched_life_is_recorded_exactly(steps: list[Step]) -> None:
     life = Life()
@@ -293,6 +323,47 @@ def test_a_watched_life_is_recorded_exactly(steps: list[Step]) -> None:
         "deleted",
         "changed",
     }
+
+
+@given(IN_A_SECOND, st.booleans())
+@example(  # seen at once: the first of two pods fits since its bind, the second never does
+    [
+        *[("bind", 0, 0, 0)] * 6,
+        ("bind", 0, 0, 25),
+        ("shrink", 0, 0, 31),
+        ("resize", 1, 0, 0),
+        ("bind", 0, 0, 0),
+        ("bind", 0, 0, 0),
+    ],
+    True,
+)
+@example(  # another recorder sees the pod that got the room
+    [("bind", 0, 0, 3), ("delete", 1, 0, 0), ("leave", 0, 0, 0), ("bind", 0, 0, 42)],
+    False,
+)
+@example(
+    [
+        ("bind", 1, 0, 61),
+        ("resize", 0, 0, 0),
+        ("delete", 0, 0, 0),
+        ("leave", 0, 0, 0),
+        ("bind", 0, 0, 2),
+    ],
+    False,
+)
+@settings(max_examples=200, deadline=None)
+def test_what_happens_within_a_second_adds_up(steps: list[Step], is_late: bool) -> None:
+    life = Life()
+    life.play(steps, is_late=is_late)
+    ledger = life.recording.ledger
+    check_sums(ledger)
+    found = check_contiguous(ledger)
+    check_hours(ledger, is_complete=not life.was_away)
+    for uid, (start, end) in found.items():
+        if uid in life.recording.objects.get(PODS, {}):
+            check_span(life.truths[uid], start, end)
+    if not life.was_away:
+        assert found.keys() == life.seen
 
 
 @given(ABSENT)

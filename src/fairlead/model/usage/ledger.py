@@ -31,6 +31,10 @@ RECORDS_KEPT: Final = 90 * DAY
 """
 SUMS_KEPT: Final = 400 * DAY
 """Milliseconds for which days, jobs and prices are kept."""
+RELEASES_KEPT: Final = 60_000
+"""Milliseconds for which an end, or the moment at which a pod shrank, is remembered, so that the
+next pod does not begin before it.
+"""
 RECENT: Final = 600_000
 """Milliseconds within which a recorder has seen what the API server shows, or has lost its Lease.
 """
@@ -286,7 +290,8 @@ class LedgerClaim(Struct, frozen=True):
     0 = the ledger is empty. `pod_hours`, `node_hours`: of the hour of the heartbeat, which go on.
     `jobs`: those that are not deleted. `ended`: sorted uids of pods with an interval that ended
     less than `RECENT` before the heartbeat, so that none is recorded twice. `held`: intervals with
-    GPUs that ended in the hour of the heartbeat, for the hours of their nodes.
+    GPUs that ended in the hour of the heartbeat, for the hours of their nodes, and all that ended
+    less than `RELEASES_KEPT` before the heartbeat.
     """
 
     epoch: int

@@ -42,6 +42,7 @@ from fairlead.model.usage.ledger import (
     HOUR,
     OPEN,
     RECENT,
+    RELEASES_KEPT,
     Gap,
     JobRecord,
     KeptState,
@@ -84,7 +85,10 @@ def open_records(connection: Connection, claim: Any) -> LedgerClaim:
     is_open = pod_intervals.c.fork == OPEN_FORK
     is_recent = ended_after(pod_intervals, claim.heartbeat - RECENT)
     ended = {*connection.scalars(select(pod_intervals.c.pod_uid).where(is_recent))}
-    is_held = and_(ended_after(pod_intervals, hour), pod_intervals.c.gpu > 0)
+    is_held = or_(
+        and_(ended_after(pod_intervals, hour), pod_intervals.c.gpu > 0),
+        ended_after(pod_intervals, claim.heartbeat - RELEASES_KEPT),
+    )
     not_ended = node_intervals.c.ended_at == OPEN
     return LedgerClaim(
         claim.epoch,

@@ -5,12 +5,12 @@ All times are milliseconds. What changes goes to `Pending`, and the time that pa
 Invariants: `pods` has the open intervals by uid, and `NodeBook.pods` those of a node, whose amounts
 add up to its `gpu`, `cpu_milli` and `memory_mib`. At no time do pods hold more than the price class
 of their node has: a pod whose bind is stamped with a whole second begins when the pods before it
-have ended, and a class grows with what its pods hold.
+have ended or shrunk, and a class grows with what its pods hold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -21,6 +21,7 @@ from fairlead.model.pod import Pod
 from fairlead.model.usage.ledger import (
     HOUR,
     OPEN,
+    RELEASES_KEPT,
     Amount,
     ClosedBy,
     End,
@@ -42,8 +43,6 @@ _NO_GPUS = NodeGpus(NO_GPU)
 _NO_CLASS = PriceClass()
 _NO_JOB = LedgerJob()
 SECOND: Final = 1000
-REMEMBERED: Final = 60_000
-"""Milliseconds for which an end is remembered, so that the next pod does not begin before it."""
 
 
 class OpenPod(Struct):
@@ -66,7 +65,8 @@ class OpenPod(Struct):
 
 
 class NodeBook(Struct):
-    """A node by name; `row` None: its object is not known. `ended`: (end, amount) of late ends.
+    """A node by name; `row` None: its object is not known. `released`: (time, amount) of what pods
+    no longer hold since then.
 
     `exists_since`: since when hours of the node are counted. `stranded`: the part of its free GPUs
     that is stranded now. `counted_parts`: broken and stranded GPUs as they were counted last.
@@ -79,7 +79,7 @@ class NodeBook(Struct):
     exists_since: int = 0
     counted_to: int = 0
     pods: set[str] = set()
-    ended: list[tuple[int, Amount]] = []
+    released: list[tuple[int, Amount]] = []
     gpu: int = 0
     cpu_milli: int = 0
     memory_mib: int = 0
@@ -127,14 +127,12 @@ class Intervals:
 
     def begin(
         self,
-        pods: Iterable[PodInterval],
+        pods: Collection[PodInterval],
         nodes: Iterable[NodeInterval],
-        held: Iterable[PodInterval],
+        held: Collection[PodInterval],
         at: int,
     ) -> None:
-        """Take the open intervals of the ledger. `at`: its heartbeat. `held`: intervals that ended
-        in the hour of the heartbeat, which count for the hours of their nodes.
-        """
+        """Take the open intervals of the ledger. `at`: its heartbeat. `held`: of its claim."""
         self.pods.clear()
         self.nodes.clear()
         hour = max(self._hours.begins_at, at - at % HOUR)
@@ -159,13 +157,19 @@ class Intervals:
                 opened.counted_to = max(since, at)
             self.pods[row.pod_uid] = opened
             self._sum(self._book(row.node), row.pod_uid, row.amount, 1)
+        held = [each for each in held if each.started_at < each.ended_at]
+        following = {(each.pod_uid, each.started_at): each for each in (*pods, *held)}
         for row in held:
-            self._count_on_node(row, self._book(row.node), row.started_at, row.ended_at)
+            book = self._book(row.node)
+            self._count_on_node(row, book, row.started_at, row.ended_at)
+            after = following.get((row.pod_uid, row.ended_at))
+            stays = after.amount if after is not None and after.node == row.node else Amount()
+            book.released.append((row.ended_at, _released(row.amount, stays)))
 
     def repair_clock(self, now: int) -> None:
         """The clock went back to `now`: ends that it has not reached any more happened just now."""
         for book in self.nodes.values():
-            book.ended = [(min(end, now), amount) for end, amount in book.ended]
+            book.released = [(min(at, now), amount) for at, amount in book.released]
 
     # --- nodes ------------------------------------------------------------------------------------
 
@@ -211,7 +215,8 @@ class Intervals:
         bound = min(milliseconds(pod.held_since), now)
         held = held_by(pod, book.gpus)
         end = finished_at(pod, now) if pod.is_finished else OPEN
-        start = min(self._first_fit(book, bound, held.amount), end)
+        start, fits = self._first_fit(book, bound, held.amount)
+        start = min(start, end)
         row = PodInterval(
             uid,
             start,
@@ -225,7 +230,7 @@ class Intervals:
         )
         opened = self.pods[uid] = OpenPod(row, start)
         self._sum(book, uid, held.amount, 1)
-        self._touch(book.name, start)
+        self._touch(book.name, now if fits else start)
         self._pending.put_pod(row)
         if end != OPEN:
             self._end(uid, opened, end, ClosedBy.FINISHED)
@@ -273,7 +278,7 @@ class Intervals:
         self._pending.end_pod(End((uid, row.started_at), end, why))
         del self.pods[uid]
         self._sum(book, uid, row.amount, -1)
-        book.ended.append((end, row.amount))
+        book.released.append((end, row.amount))
         self._touch(book.name, OPEN)
 
     def _cut(self, uid: str, opened: OpenPod, new: PodInterval, at: int, why: ClosedBy) -> None:
@@ -289,24 +294,28 @@ class Intervals:
         self._sum(before, uid, row.amount, -1)
         after = self._book(new.node)
         self._sum(after, uid, new.amount, 1)
+        if row.started_at < at:
+            stays = new.amount if after is before else Amount()
+            before.released.append((at, _released(row.amount, stays)))
         self._touch(before.name, at)
         self._touch(after.name, at)
 
-    def _first_fit(self, book: NodeBook, start: int, amount: Amount) -> int:
-        """When the pod fits beside those that have ended since it was bound, and not before the
-        class of its node: binds have whole seconds, ends and changes have not.
+    def _first_fit(self, book: NodeBook, start: int, amount: Amount) -> tuple[int, bool]:
+        """When the pod fits beside those that have ended or shrunk since it was bound, and not
+        before the class of its node: binds have whole seconds, ends and changes have not. And
+        whether it fits then; if it never does, the class of the node grows at that time.
         """
         if book.row is not None and start < book.row.started_at < start + SECOND:
             start = book.row.started_at
-        late = sorted((each for each in book.ended if each[0] > start), key=lambda each: each[0])
-        if not late or book.node is None:
-            return start
+        late = sorted((each for each in book.released if each[0] > start), key=lambda each: each[0])
+        if book.node is None:
+            return start, False
         most = book.price_class
-        for at in (start, *(end for end, _ in late)):
-            beside = [held for end, held in late if end > at]
+        for at in (start, *(until for until, _ in late)):
+            beside = [held for until, held in late if until > at]
             if _fits((book.held, amount, *beside), most):
-                return at
-        return late[-1][0]
+                return at, True
+        return (late[-1][0] if late else start), False
 
     # --- settling ---------------------------------------------------------------------------------
 
@@ -317,7 +326,7 @@ class Intervals:
             book = self.nodes.get(name)
             if book is None:
                 continue
-            book.ended = [each for each in book.ended if each[0] > now - REMEMBERED]
+            book.released = [each for each in book.released if each[0] > now - RELEASES_KEPT]
             if book.node is not None and book.row is not None:
                 new = price_class(book.node, book.gpus, book.held)
                 if new != book.row.price_class:
@@ -450,6 +459,16 @@ def _gone(started_at: int, now: int, doubt: int | None) -> tuple[int, ClosedBy]:
     if doubt is None:
         return max(started_at, now), ClosedBy.DELETED
     return max(started_at, min(now, doubt)), ClosedBy.INFERRED
+
+
+def _released(before: Amount, after: Amount) -> Amount:
+    """What a pod no longer holds."""
+    return Amount(
+        max(0, before.gpu - after.gpu),
+        0,
+        max(0, before.cpu_milli - after.cpu_milli),
+        max(0, before.memory_mib - after.memory_mib),
+    )
 
 
 def _fits(amounts: Iterable[Amount], most: PriceClass) -> bool:
