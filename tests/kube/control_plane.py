@@ -25,7 +25,6 @@ from tests.kube.administrator import Administrator
 from tests.kube.certificates import Authority, KeyPair, write_signing_key
 from tests.kube.component import Component, ComponentError
 from tests.kube.kubeconfigs import certificate_user, token_user, write_kubeconfig
-from tests.kube.kubectl import KubectlError
 from tests.kube.kwok_stages import write_stages
 from tests.kube.programs import module_folder, program
 from tests.waiting import wait_until
@@ -156,14 +155,14 @@ class ControlPlane:
 
     def start(self) -> None:
         """Start all components in an order that keeps waiting short. Returns when pods can be
-        created.
+        created, and nothing writes further objects on its own.
         """
         self.start_component("etcd")
         self.start_component("kube-apiserver")
         for name in self.components:
             if name not in ("etcd", "kube-apiserver"):
                 self.start_component(name)
-        wait_until("the service account `default` exists", self._has_default_account, START_SECONDS)
+        wait_until("the namespaces are complete", self._is_complete, START_SECONDS)
 
     def stop(self) -> None:
         """End all components by pid, the API server's clients first. The caller removes the data
@@ -206,20 +205,24 @@ class ControlPlane:
             rows = json.load(answer)["kvs"]
         return {base64.b64decode(row["key"]).decode() for row in rows}
 
-    def _has_default_account(self) -> bool:
+    def has_completed(self, *namespaces: str) -> bool:
+        """Whether the controller manager has written what it writes in each of these namespaces:
+        it does so one after the other, some time after they are created.
+        """
+        return self.etcd_keys() >= {
+            f"/registry/{kind}/{each}/{name}"
+            for each in namespaces
+            for kind, name in (("serviceaccounts", "default"), ("configmaps", "kube-root-ca.crt"))
+        }
+
+    def _is_complete(self) -> bool:
         for component in self.components.values():
             if not component.is_running:
                 raise ComponentError(
                     f"{component.name} ended with status "
                     f"{component.exit_status}\n{component.log_tail()}"
                 )
-        try:
-            accounts = self.admin.get(
-                "serviceaccounts", "-n", "default", "--field-selector=metadata.name=default"
-            )
-        except KubectlError:
-            return False
-        return bool(accounts)
+        return self.has_completed("default", "kube-node-lease", "kube-public", "kube-system")
 
     def _describe_components(self) -> Iterator[Component]:
         write_signing_key(self.folder / "service-accounts.key")

@@ -58,11 +58,6 @@ STAYS = {
     "/registry/fairlead.io/users/kube-ai/bob": "users",
 }
 """Keys that stay without --delete-data, and the words for them in docs/how-to/install.md."""
-OF_NAMESPACES = {
-    f"/registry/{kind}/{space}/{name}"
-    for space in ("default", "kube-node-lease", "kube-public", "kube-system", "team")
-    for kind, name in (("serviceaccounts", "default"), ("configmaps", "kube-root-ca.crt"))
-}
 HELD = "example.com/held"
 SMALL = Installation(
     parts=Parts(console=False, cluster_exporter=False, gpu_sharing=False, node_agent=False)
@@ -75,13 +70,8 @@ def cluster() -> Iterator[ControlPlane]:
     with running_control_plane() as plane:
         plane.admin.apply([share_node("n1")])
         plane.admin.run("create", "namespace", "team")
-        wait_until(lambda: f"missing: {OF_NAMESPACES - keys(plane)}", lambda: _is_complete(plane))
+        wait_until("the namespace is complete", lambda: plane.has_completed("team"))
         yield plane
-
-
-def _is_complete(cluster: ControlPlane) -> bool:
-    """The controller manager has written what it writes in each namespace, one after the other."""
-    return keys(cluster) >= OF_NAMESPACES
 
 
 def api(kubeconfig: Path) -> KubeBlocking:
