@@ -56,9 +56,11 @@ def pytest_runtest_makereport(item: pytest.Function) -> Iterator[None]:
     """
     outcome = yield
     report = outcome.get_result()  # type: ignore[attr-defined]
-    cluster = getattr(item, "funcargs", {}).get("cluster")
-    if report.when == "call" and report.failed and isinstance(cluster, ControlPlane):
-        report.sections.append(("pods", described_pods(cluster)))
+    if report.when != "call" or not report.failed:
+        return
+    for each in getattr(item, "funcargs", {}).values():
+        if isinstance(each, ControlPlane):
+            report.sections.append(("pods", described_pods(each)))
 
 
 def described_pods(cluster: ControlPlane) -> str:

@@ -15,9 +15,10 @@ import os
 import shutil
 import ssl
 import tempfile
+import time
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from tests.kube.addresses import address_beyond_loopback, free_port, is_listening
@@ -33,6 +34,8 @@ OUTPUT = Path(__file__).resolve().parents[2] / "test-output" / "kube"
 SERVICE_RANGE = "10.96.0.0/16"
 POD_RANGE = "10.244.0.0/16"
 START_SECONDS = 180.0
+LOGS_KEPT_SECONDS = 7200.0
+"""How long the logs of a cluster stay: until all groups of a whole run have ended."""
 
 
 class ControlPlane:
@@ -397,8 +400,8 @@ def running_control_plane(
     flags: Mapping[str, Sequence[str]] | None = None,
     commands: Path | None = None,
 ) -> Iterator[ControlPlane]:
-    """A running cluster for the block. Its logs stay in `test-output/kube/<pid>-…`, all else is
-    removed.
+    """A running cluster for the block. Its logs stay in `test-output/kube/<pid>-…` for two hours,
+    all else is removed.
 
     `routes_to_endpoints`: the API server reaches aggregated APIs at the addresses of their
     EndpointSlices, because nothing here routes the addresses of Services. It then no longer calls
@@ -442,5 +445,9 @@ def running_control_plane(
 
 def _remove_outputs_of_dead_runs() -> None:
     for folder in OUTPUT.glob("[0-9]*-*"):
-        if not Path("/proc", folder.name.partition("-")[0]).exists():
-            shutil.rmtree(folder, ignore_errors=True)
+        if Path("/proc", folder.name.partition("-")[0]).exists():
+            continue
+        shutil.rmtree(folder / "cluster", ignore_errors=True)
+        with suppress(FileNotFoundError):  # another process removes it, too
+            if time.time() - folder.stat().st_mtime > LOGS_KEPT_SECONDS:
+                shutil.rmtree(folder, ignore_errors=True)

@@ -148,7 +148,12 @@ class TestApiServerKilled:
         more = pytest.approx(counts.allocated + 8)
         with one_more_pod(company, "after-the-outage"):
             wait_until(
-                "the exporter follows again", lambda: allocated(cluster_exporter) == more, 60
+                lambda: (
+                    f"the exporter shows {allocated(cluster_exporter)} allocated GPUs, kubectl "
+                    f"{count(company.admin).allocated}; both should be {counts.allocated + 8}\n"
+                    + cluster_exporter.component.log_tail()
+                ),
+                lambda: allocated(cluster_exporter) == more,
             )
             wait_until(
                 "the console follows again",

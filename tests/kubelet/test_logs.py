@@ -189,7 +189,16 @@ def test_a_log_that_the_kubelet_begins_anew_is_followed_on_and_no_line_is_lost(
         assert [page.readline() for page in pages] == [f"I am {name}\n".encode()] * 2
         arena.order(name, "count", "4000")
         for page in pages:
-            assert [int(page.readline()) for _ in range(4000)] == list(range(1, 4001))
+            read: list[bytes] = []
+            try:
+                read.extend(page.readline() for _ in range(4000))
+            except TimeoutError as error:
+                stored = arena.kubectl("logs", name).splitlines()
+                raise AssertionError(
+                    f"{len(read)} lines came, the last {read[-3:]}; the kubelet has {len(stored)}, "
+                    f"from {stored[:2]} to {stored[-2:]}"
+                ) from error
+            assert [int(line) for line in read] == list(range(1, 4001))
         wait_until(
             "the kubelet has begun the log anew",
             lambda: "\n4000\n" not in arena.kubectl("logs", name),
