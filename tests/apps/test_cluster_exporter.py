@@ -561,6 +561,12 @@ async def test_a_page_that_takes_long_is_made_less_often(monkeypatch: pytest.Mon
     )
 
 
+def test_a_page_that_took_very_long_does_not_make_the_exporter_seem_stuck() -> None:
+    pauses = [cluster_exporter.shortest_pause(each) for each in (0.1, 2.0, 29.0)]
+    assert pauses == [1.0, 8.0, 30.0]
+    assert 29.0 + pauses[-1] < cluster_exporter.STUCK_AFTER_SECONDS
+
+
 async def test_it_is_ready_only_when_the_cluster_was_read() -> None:
     waiting = {"nodes": Source("nodes"), "pods": Source("pods", "syncing", "the first list runs")}
     cluster = FakeCluster(ClusterSnapshot(sources=waiting), is_ready=False)

@@ -49,6 +49,10 @@ LEISURE: Final = 4.0
 
 It keeps page making from using a whole core.
 """
+LONGEST_LEISURE_SECONDS: Final = 30.0
+"""A page that took very long, because the machine stood still for example, delays the next one by
+this at most, so that `/healthz` does not report the exporter as stuck.
+"""
 STUCK_AFTER_SECONDS: Final = 60.0
 _log = logging.getLogger(__name__)
 
@@ -65,6 +69,12 @@ class ClusterExporterSettings(Struct, frozen=True):
     max_jobs: int = 5000
     node: str = ""
     read_seconds: float = settings.READ_SECONDS
+
+
+def shortest_pause(page_seconds: float) -> float:
+    """Seconds between a page that took so long and the next one."""
+    leisure = min(LEISURE * page_seconds, LONGEST_LEISURE_SECONDS)
+    return max(SHORTEST_PAUSE_SECONDS, leisure)
 
 
 def cluster_families(
@@ -155,7 +165,7 @@ class ClusterExporter:
                 self._leads(),
             )
             await self._try_to_refresh()
-            await asyncio.sleep(max(SHORTEST_PAUSE_SECONDS, LEISURE * (time.monotonic() - began)))
+            await asyncio.sleep(shortest_pause(time.monotonic() - began))
             for _ in range(int(LONGEST_PAUSE_SECONDS - SHORTEST_PAUSE_SECONDS)):
                 if self._readings.latest() is not readings or self._leads() != led:
                     break
