@@ -26,6 +26,9 @@ def answer(sight: Sight, query: str = "") -> dict[str, Any]:
 def choose(tab: Window, name: str, value: str) -> None:
     tab.at(f"one-{name}").locator("input").focus()
     tab.page.keyboard.type(value)
+    # Enter closes the list where no choice is active yet
+    option = tab.page.locator(f'.ant-select-item-option-active[title="{value}"]')
+    expect(option).to_be_visible()
     tab.page.keyboard.press("Enter")
 
 
