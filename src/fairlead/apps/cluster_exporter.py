@@ -72,7 +72,7 @@ class ClusterExporterSettings(Struct, frozen=True):
 
 
 def shortest_pause(page_seconds: float) -> float:
-    """Seconds between a page that took so long and the next one."""
+    """Seconds between a page that took `page_seconds` and the next one."""
     leisure = min(LEISURE * page_seconds, LONGEST_LEISURE_SECONDS)
     return max(SHORTEST_PAUSE_SECONDS, leisure)
 
