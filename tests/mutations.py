@@ -1856,7 +1856,7 @@ MUTATIONS = (
     Mutation(
         "usage: a pod begins before the one whose room it got has become smaller",
         "src/fairlead/rules/usage/recording/intervals.py",
-        "before.released.append((at, _released(row.amount, stays)))",
+        "self._release(row, at, new)",
         "pass",
         "tests/usage/test_recorder_properties.py",
         "watched",
@@ -1872,7 +1872,7 @@ MUTATIONS = (
     Mutation(
         "usage: another recorder does not know whose room a pod got",
         "src/fairlead/rules/usage/recording/intervals.py",
-        "book.released.append((row.ended_at, _released(row.amount, stays)))",
+        "self._release(row, row.ended_at, following.get((row.pod_uid, row.ended_at)))",
         "pass",
         "tests/usage/test_recorder_properties.py",
         "second",

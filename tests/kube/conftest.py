@@ -58,9 +58,9 @@ def pytest_runtest_makereport(item: pytest.Function) -> Iterator[None]:
     report = outcome.get_result()  # type: ignore[attr-defined]
     if report.when != "call" or not report.failed:
         return
-    for each in getattr(item, "funcargs", {}).values():
-        if isinstance(each, ControlPlane):
-            report.sections.append(("pods", described_pods(each)))
+    values = getattr(item, "funcargs", {}).values()
+    for each in {value for value in values if isinstance(value, ControlPlane)}:
+        report.sections.append(("pods", described_pods(each)))
 
 
 def described_pods(cluster: ControlPlane) -> str:

@@ -218,8 +218,7 @@ def ensure_namespace(cluster: ControlPlane, name: str = SYSTEM) -> None:
     """As `helm install --create-namespace` makes it, which does not remove it."""
     if not cluster.admin.get("namespaces", f"--field-selector=metadata.name={name}"):
         cluster.admin.run("create", "namespace", name)
-    cluster.admin.run("wait", "--for=create", "serviceaccount/default", "-n", name)
-    cluster.admin.run("wait", "--for=create", "configmap/kube-root-ca.crt", "-n", name)
+    wait_until("the namespace is complete", lambda: cluster.has_completed(name))
 
 
 def wanted_rows(rows: set[Row]) -> set[Row]:

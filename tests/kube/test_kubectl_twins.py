@@ -98,7 +98,7 @@ def test_a_service_and_the_pods_behind_it(twins: Twins, space: str) -> None:
                 f"{slices} "
                 f"jsonpath={{.items[*].addressType}}{{.items[*].endpoints}}{{.items[*].ports}}"
             ),
-            "describe service web --show-events=false",  # a late repair of its address is one
+            "describe service web",
             "create deployment web --image=web:1",
             "~rollout status deployment/web --timeout=90s",
             (
@@ -109,7 +109,7 @@ def test_a_service_and_the_pods_behind_it(twins: Twins, space: str) -> None:
                 f"{slices} "
                 f"jsonpath={{.items[*].ports}}{{.items[*].endpoints[*].conditions}}{{.items[*].endpoints[*].targetRef}}"
             ),
-            "describe service web --show-events=false",  # a late repair of its address is one
+            "describe service web",
             "delete deployment/web service/web",
         ),
     )

@@ -302,8 +302,7 @@ def test_after_each_write_another_run_goes_on_to_the_same_end(cluster: ControlPl
 def test_killed_and_interrupted_from_the_keyboard(cluster: ControlPlane) -> None:
     cluster.admin.run("create", "namespace", "kube-ai")
     cluster.admin.run("create", "configmap", "theirs", "-n", "kube-ai")
-    cluster.admin.run("wait", "--for=create", "serviceaccount/default", "-n", "kube-ai")
-    cluster.admin.run("wait", "--for=create", "configmap/kube-root-ca.crt", "-n", "kube-ai")
+    wait_until("the namespace is complete", lambda: cluster.has_completed("kube-ai"))
     before = keys(cluster)
     install(cluster)
     _check_missing_right(cluster)

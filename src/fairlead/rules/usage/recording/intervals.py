@@ -160,11 +160,8 @@ class Intervals:
         held = [each for each in held if each.started_at < each.ended_at]
         following = {(each.pod_uid, each.started_at): each for each in (*pods, *held)}
         for row in held:
-            book = self._book(row.node)
-            self._count_on_node(row, book, row.started_at, row.ended_at)
-            after = following.get((row.pod_uid, row.ended_at))
-            stays = after.amount if after is not None and after.node == row.node else Amount()
-            book.released.append((row.ended_at, _released(row.amount, stays)))
+            self._count_on_node(row, self._book(row.node), row.started_at, row.ended_at)
+            self._release(row, row.ended_at, following.get((row.pod_uid, row.ended_at)))
 
     def repair_clock(self, now: int) -> None:
         """The clock went back to `now`: ends that it has not reached any more happened just now."""
@@ -278,7 +275,7 @@ class Intervals:
         self._pending.end_pod(End((uid, row.started_at), end, why))
         del self.pods[uid]
         self._sum(book, uid, row.amount, -1)
-        book.released.append((end, row.amount))
+        self._release(row, end)
         self._touch(book.name, OPEN)
 
     def _cut(self, uid: str, opened: OpenPod, new: PodInterval, at: int, why: ClosedBy) -> None:
@@ -289,14 +286,12 @@ class Intervals:
             self._pending.end_pod(End((uid, row.started_at), at, why))
             self.inferred += why == ClosedBy.INFERRED
             new = replace(new, started_at=at)
+            self._release(row, at, new)
         opened.go_on(replace(new, price_class=self._book(new.node).price_class))
         self._pending.put_pod(opened.row)
         self._sum(before, uid, row.amount, -1)
         after = self._book(new.node)
         self._sum(after, uid, new.amount, 1)
-        if row.started_at < at:
-            stays = new.amount if after is before else Amount()
-            before.released.append((at, _released(row.amount, stays)))
         self._touch(before.name, at)
         self._touch(after.name, at)
 
@@ -307,9 +302,9 @@ class Intervals:
         """
         if book.row is not None and start < book.row.started_at < start + SECOND:
             start = book.row.started_at
-        late = sorted((each for each in book.released if each[0] > start), key=lambda each: each[0])
         if book.node is None:
             return start, False
+        late = sorted((each for each in book.released if each[0] > start), key=lambda each: each[0])
         most = book.price_class
         for at in (start, *(until for until, _ in late)):
             beside = [held for until, held in late if until > at]
@@ -427,6 +422,15 @@ class Intervals:
         book.cpu_milli += sign * amount.cpu_milli
         book.memory_mib += sign * amount.memory_mib
 
+    def _release(self, row: PodInterval, at: int, after: PodInterval | None = None) -> None:
+        """Remember what the pod no longer holds on its node since `at`. `after`: its next record,
+        which may be on another node.
+        """
+        held = row.amount
+        if after is not None and after.node == row.node:
+            held = _without(held, after.amount)
+        self._book(row.node).released.append((at, held))
+
     def _touch(self, name: str, since: int) -> None:
         self._touched[name] = min(since, self._touched.get(name, OPEN))
 
@@ -461,13 +465,13 @@ def _gone(started_at: int, now: int, doubt: int | None) -> tuple[int, ClosedBy]:
     return max(started_at, min(now, doubt)), ClosedBy.INFERRED
 
 
-def _released(before: Amount, after: Amount) -> Amount:
-    """What a pod no longer holds."""
+def _without(amount: Amount, less: Amount) -> Amount:
+    """What is left of an amount, in the parts that have a capacity."""
     return Amount(
-        max(0, before.gpu - after.gpu),
+        max(0, amount.gpu - less.gpu),
         0,
-        max(0, before.cpu_milli - after.cpu_milli),
-        max(0, before.memory_mib - after.memory_mib),
+        max(0, amount.cpu_milli - less.cpu_milli),
+        max(0, amount.memory_mib - less.memory_mib),
     )
 
 
