@@ -1,13 +1,9 @@
-"""Pages after the sign-in: their keys and their accessibility."""
+"""Pages after the sign-in, and their keys."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from playwright.sync_api import expect
 from tests.browser.chromium import Window
-
-AXE = Path(__file__).resolve().parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 
 
 def focus_of(tab: Window) -> str:
@@ -33,12 +29,3 @@ def signed_in(tab: Window, address: str, token: str, path: str, page_id: str) ->
     tab.page.locator("input[type=password]").first.fill(token)
     tab.page.keyboard.press("Enter")
     expect(tab.at(f"page-{page_id}")).to_be_visible()
-
-
-def check_axe(tab: Window) -> None:
-    tab.page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = tab.page.evaluate(
-        """async () => (await axe.run(document, { resultTypes: ['violations'] })).violations
-        .map(each => `${each.id}: ${each.nodes.map(node => node.html).join(' ')}`)"""
-    )
-    assert found == []

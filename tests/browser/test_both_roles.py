@@ -15,10 +15,11 @@ from playwright.sync_api import Browser, expect
 from tests.apps.still_components import StillComponents
 from tests.apps.submit_forms import FORMS
 from tests.apps.tree_writes import FakeWrites
+from tests.browser.accessibility import SERIOUS, violations
 from tests.browser.chromium import window
 from tests.browser.layout import SIDEWAYS, settle
 from tests.browser.people_pages import MemoryTrail, open_row, press
-from tests.browser.signed_in import AXE, signed_in, tab_to
+from tests.browser.signed_in import signed_in, tab_to
 from tests.browser.still_console import served
 from tests.browser.usage_world import ledger_of
 from tests.console.clusters import living_cluster
@@ -118,28 +119,19 @@ def test_every_page_of_each_role_is_accessible_and_in_its_language(
     still: str, browser: Browser, role: str, locale: str, scheme: str
 ) -> None:
     wrong: list[str] = []
-    axe = AXE.read_text(encoding="utf-8")
     with window(browser, still, locale, 1440, 1000, scheme) as tab:
         signed_in(tab, still, f"token-of-{role}", "/me", "access")
         for address in pages():
             tab.page.goto(f"{still}{address}")
             expect(tab.page.locator("main.page:visible").first).to_be_visible()
             settle(tab)
-            tab.page.evaluate(axe)
-            wrong += [f"{address}: {each}" for each in tab.page.evaluate(SERIOUS)]
+            wrong += [f"{address}: {each}" for each in violations(tab, *SERIOUS)]
             wrong += [f"{address}: {each}" for each in tab.page.evaluate(SIDEWAYS)]
             if locale == "zh-CN":
                 wrong += [f"{address}: English: {each}" for each in tab.page.evaluate(ENGLISH)]
             name = re.sub(r"[^a-z0-9-]+", "-", address.strip("/"))
             tab.keep(f"role-{role}-{locale}-{scheme}-{name}")
     assert not wrong, "\n".join(wrong)
-
-
-SERIOUS: Final = """async () => {
-    const { violations } = await axe.run(document, { resultTypes: ['violations'] });
-    return violations.filter(each => ['serious', 'critical'].includes(each.impact))
-        .flatMap(each => each.nodes.map(node => `${each.id}: ${node.html.slice(0, 160)}`));
-}"""
 
 
 def test_a_researcher_works_by_keyboard_alone(still: str, writes: Writes, browser: Browser) -> None:

@@ -15,10 +15,11 @@ import pytest
 from msgspec import structs
 from playwright.sync_api import Browser, expect
 from tests.apps.still_components import StillComponents
+from tests.browser.accessibility import check_axe
 from tests.browser.chromium import OUTPUT, WIDE_AND_NARROW, Window, window
 from tests.browser.dataset_pages import ATTACK, code_of, row
 from tests.browser.people_pages import MemoryTrail
-from tests.browser.signed_in import check_axe, signed_in
+from tests.browser.signed_in import signed_in
 from tests.browser.still_console import served
 from tests.console.clusters import cluster, gpu_node
 from tests.console.data_parts import MemoryRecords

@@ -8,11 +8,11 @@ twelve looks, chosen at random; `FAIRLEAD_TURN=all` tries all.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
 import pytest
 from playwright.sync_api import Browser, expect
+from tests.browser.accessibility import violations
 from tests.browser.chromium import window
 from tests.browser.layout import SIDEWAYS, cut_texts, settle
 from tests.browser.sight import Sight
@@ -20,9 +20,6 @@ from tests.turns import in_turn
 
 WIDTHS: Final = (320, 390, 640, 1024, 1440, 2560)
 """640: a window of 1280 at 200 % zoom."""
-AXE: Final = (
-    Path(__file__).resolve().parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
-)
 LOOKS: Final = tuple(
     (world, locale, scheme)
     for world in ("default", "faults", "empty")
@@ -42,12 +39,6 @@ OTHER_ORDER: Final = """() => {
         }
     }
     return found;
-}"""
-VIOLATIONS: Final = """async () => {
-    const { violations } = await axe.run(document, { resultTypes: ['violations'] });
-    const why = node => ([...node.any, ...node.all, ...node.none][0] || {}).message;
-    return violations.flatMap(each => each.nodes.map(node =>
-        `${each.id}: ${node.html.slice(0, 160)}: ${why(node) || each.help}`));
 }"""
 
 
@@ -98,8 +89,7 @@ def test_every_page_is_whole_at_every_width(
         for address, page in pages_of(sight):
             tab.open(address, page)
             settle(tab)
-            tab.page.evaluate(AXE.read_text(encoding="utf-8"))
-            wrong += [f"{address}: {each}" for each in tab.page.evaluate(VIOLATIONS)]
+            wrong += [f"{address}: {each}" for each in violations(tab)]
             for width in WIDTHS:
                 tab.page.set_viewport_size({"width": width, "height": 1000})
                 settle(tab)
@@ -154,12 +144,11 @@ def test_what_opens_over_a_page_is_whole_too(
             tab.page.set_viewport_size({"width": width, "height": 1000})
             tab.open(f"/nodes/{node}", "node")
             settle(tab)
-            tab.page.evaluate(AXE.read_text(encoding="utf-8"))
             tab.at("action-command-node").click()
             expect(tab.at("equal-commands").get_by_role("button").first).to_be_focused()
             wrong += [
                 f"commands at {width}: {each}"
-                for each in tab.page.evaluate(SIDEWAYS) + tab.page.evaluate(VIOLATIONS)
+                for each in tab.page.evaluate(SIDEWAYS) + violations(tab)
             ]
             tab.keep(f"look-commands-{locale}-{scheme}-{width}")
             tab.page.keyboard.press("Escape")
@@ -167,8 +156,7 @@ def test_what_opens_over_a_page_is_whole_too(
             tab.page.keyboard.type("job-name=")
             expect(tab.at("find-more")).to_be_visible()
             wrong += [
-                f"box at {width}: {each}"
-                for each in tab.page.evaluate(SIDEWAYS) + tab.page.evaluate(VIOLATIONS)
+                f"box at {width}: {each}" for each in tab.page.evaluate(SIDEWAYS) + violations(tab)
             ]
             tab.keep(f"look-box-{locale}-{scheme}-{width}")
     assert not wrong, "\n".join(wrong)

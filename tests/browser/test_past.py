@@ -17,8 +17,8 @@ from typing import NamedTuple
 import pytest
 from msgspec.structs import replace
 from playwright.sync_api import Browser, expect
+from tests.browser.accessibility import check_axe
 from tests.browser.chromium import Window, window
-from tests.browser.signed_in import check_axe
 from tests.browser.still_console import served
 from tests.console.worlds import StillClock, still_world
 from tests.usage.kept import StateKeeper

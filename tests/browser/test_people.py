@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 from playwright.sync_api import Browser, expect
+from tests.browser.accessibility import check_axe
 from tests.browser.chromium import LOOKS, OUTPUT, Window, window
 from tests.browser.layout import settle
 from tests.browser.people_pages import MemoryTrail, open_row, press, row
-from tests.browser.signed_in import check_axe, signed_in, tab_to
+from tests.browser.signed_in import signed_in, tab_to
 from tests.browser.still_console import served
 from tests.console.clusters import living_cluster
 from tests.console.people_parts import MemoryPeople, member, team

@@ -11,10 +11,11 @@ from typing import Any, Final
 import pytest
 from msgspec import structs
 from playwright.sync_api import Browser, expect
+from tests.browser.accessibility import check_axe
 from tests.browser.chromium import window
 from tests.browser.layout import SIDEWAYS, settle
 from tests.browser.people_pages import MemoryTrail
-from tests.browser.signed_in import check_axe, signed_in
+from tests.browser.signed_in import signed_in
 from tests.browser.still_console import served
 from tests.console.people_parts import member
 from tests.console.sign_in_parts import FakeSignInApi, Parts

@@ -12,8 +12,9 @@ import pytest
 import yaml
 from msgspec import structs
 from playwright.sync_api import Browser, expect
+from tests.browser.accessibility import check_axe
 from tests.browser.chromium import LOOKS, window
-from tests.browser.signed_in import check_axe, signed_in, tab_to
+from tests.browser.signed_in import signed_in, tab_to
 from tests.browser.still_console import served
 from tests.console.clusters import living_cluster
 from tests.console.people_parts import FollowedPeople, MemoryPeople, member

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, expect
 from tests.apps.submit_forms import FORMS
+from tests.browser.accessibility import check_axe
 from tests.browser.chromium import OUTPUT, Window, window
-from tests.browser.signed_in import check_axe, tab_to
+from tests.browser.signed_in import tab_to
 from tests.kube.laptop import Laptop, running_laptop
 from tests.turns import in_turn
 

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, expect
+from tests.browser.accessibility import check_axe
 from tests.browser.chromium import Window, window
 from tests.browser.layout import DOM_NODES, SIDEWAYS, cut_texts, dom_nodes, settle
 from tests.browser.made_objects import pytorch_job
 from tests.browser.sight import Sight
-from tests.browser.signed_in import check_axe, signed_in, tab_to
+from tests.browser.signed_in import signed_in, tab_to
 from tests.browser.usage_world import HOURS, ledger_of, usage_console
 from tests.turns import in_turn
 from tests.usage.memory_ledger import MemoryLedger
