@@ -1296,6 +1296,22 @@ MUTATIONS = (
         "disabled",
     ),
     Mutation(
+        "sign-in: a row that was read before its end is kept",
+        "src/fairlead/console/http/sign_in/kept.py",
+        "        if mark is not None and mark != self._forgotten:",
+        "        if False:",
+        SIGN_IN,
+        "read_before_its_end",
+    ),
+    Mutation(
+        "sign-in: sign-ins are not ended after the store was away",
+        "src/fairlead/console/http/sign_in/signed_in_subjects.py",
+        "            while (error := await self._end_all_of(name)) is not None:",
+        "            if (error := await self._end_all_of(name)) is not None:",
+        SIGN_IN,
+        "while_the_store_is_away",
+    ),
+    Mutation(
         "own user: the sign-in stays as it was",
         "src/fairlead/console/http/sign_in/desk.py",
         "        if row is None:\n            yield ()",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import logging
@@ -25,6 +26,7 @@ from tests.console.sign_in_parts import (
     account,
     person,
 )
+from tests.waiting import until
 
 from fairlead.apps.console_server import ConsoleSettings
 from fairlead.console.http.proxies import Proxies
@@ -418,6 +420,45 @@ async def test_a_disabled_user_is_out_at_the_next_request_and_stays_out() -> Non
         parts.api.change(BOB)
         await parts.api.settle()
         assert await bob.code() == "signed-out", "enabling brings no sign-in back"
+
+
+@pytest.mark.parametrize("how", ["signed out", "disabled"])
+async def test_a_row_that_was_read_before_its_end_does_not_count_after_it(how: str) -> None:
+    parts = Parts()
+    async with served(parts) as page:
+        bob = await Browser(page).signed_in("token-of-bob")
+        kept, csrf = dict(bob.cookies), (await bob.me())["csrf"]
+        late = Browser(page)
+        late.cookies = kept
+        parts.clock.at += 1.0
+        parts.store.held = asyncio.Event()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(late.code())
+            await until(lambda: parts.store.reads_held == 1)
+            release, parts.store.held = parts.store.held, None
+            if how == "disabled":
+                parts.api.change(structs.replace(BOB, is_disabled=True))
+            else:
+                tasks.create_task(bob.send("/signin", "DELETE", **{HEADER: csrf}))
+            await until(lambda: not parts.store.rows)
+            release.set()
+        parts.api.change(BOB)
+        await parts.api.settle()
+        late.cookies = kept
+        assert await late.code() == "signed-out"
+
+
+async def test_a_user_who_is_disabled_while_the_store_is_away_stays_out() -> None:
+    parts = Parts()
+    async with served(parts) as page:
+        await Browser(page).signed_in("token-of-bob")
+        parts.store.is_down = True
+        parts.api.change(structs.replace(BOB, is_disabled=True))
+        await parts.api.settle()
+        parts.api.change(BOB)
+        await parts.api.settle()
+        parts.store.is_down = False
+        await until(lambda: not parts.store.rows)
 
 
 @pytest.mark.parametrize("how", ["deleted", "ending", "made anew"])

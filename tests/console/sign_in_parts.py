@@ -180,11 +180,25 @@ class FakeRecords:
 
 
 class BreakableStore(SignInsInMemory):
-    is_down = False
+    """`is_down`: it does not answer. `held`: reads have their row, and return it when it is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_down = False
+        self.held: asyncio.Event | None = None
+        self.reads_held = 0
 
     async def sign_in(self, hash: str) -> SignIn | None:
         self._check()
-        return await super().sign_in(hash)
+        row = await super().sign_in(hash)
+        if self.held is not None:
+            self.reads_held += 1
+            await self.held.wait()
+        return row
+
+    async def end_sign_ins(self, *, user: str = "", identity: str = "") -> int:
+        self._check()
+        return await super().end_sign_ins(user=user, identity=identity)
 
     async def add_sign_in(self, sign_in: SignIn) -> None:
         self._check()

@@ -18,6 +18,12 @@ class Kept(Generic[Value]):
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
         self._values: OrderedDict[str, tuple[float, Value]] = OrderedDict()
+        self._forgotten = 0
+
+    @property
+    def mark(self) -> int:
+        """Taken before a value is read: `keep` compares it."""
+        return self._forgotten
 
     def get(self, key: str, more_seconds: float = 0.0) -> Value | None:
         found = self._values.get(key)
@@ -25,14 +31,21 @@ class Kept(Generic[Value]):
             return None
         return found[1]
 
-    def keep(self, key: str, value: Value) -> None:
+    def keep(self, key: str, value: Value, mark: int | None = None) -> None:
+        """Keep a value. With the `mark` of before it was read: not if any value was forgotten
+        since, because this one may be as old as that.
+        """
+        if mark is not None and mark != self._forgotten:
+            return
         self._values[key] = (self._monotonic() + KEPT_SECONDS, value)
         self._values.move_to_end(key)
         while len(self._values) > _KEPT_MAX:
             self._values.popitem(last=False)
 
     def forget(self, key: str) -> None:
+        self._forgotten += 1
         self._values.pop(key, None)
 
     def clear(self) -> None:
+        self._forgotten += 1
         self._values.clear()

@@ -57,6 +57,8 @@ from fairlead.rules.people.sign_in import (
 
 TOUCH_MS: Final = 60_000
 EXPIRE_SECONDS: Final = 60.0
+END_AGAIN_SECONDS: Final = 1.0
+"""The pause between two tries to end the sign-ins of a user."""
 CLOCKS_MS: Final = 60_000
 """By how much the clocks of API server and console may differ."""
 AWAY_SECONDS: Final = 300.0
@@ -123,20 +125,20 @@ class SignedInSubjects:
             return kept
 
     async def _stored_row(self, hash: str) -> SignIn | None:
-        row = self._rows.get(hash)
+        row, mark = self._rows.get(hash), self._rows.mark
         if row is None:
             row = await self._tools.store.sign_in(hash)
             if row is None:
                 self._rows.forget(hash)
                 return None
-            self._rows.keep(hash, row)
+            self._rows.keep(hash, row, mark)
         now = self.now()
         if is_over(row, now):
             await self.end(hash)
             return None
         if now - row.seen_at >= TOUCH_MS:
             await self._tools.store.touch_sign_in(hash, now)
-            self._rows.keep(hash, structs.replace(row, seen_at=now))
+            self._rows.keep(hash, structs.replace(row, seen_at=now), mark)
         return row
 
     async def _is_token_gone(self, row: SignIn) -> bool:
@@ -155,6 +157,7 @@ class SignedInSubjects:
     async def end(self, hash: str) -> None:
         self._rows.forget(hash)
         await self._tools.store.end_sign_in(hash)
+        self._rows.forget(hash)  # another request may have read the row meanwhile
 
     async def subject(self, row: SignIn) -> Subject | Denied:
         """The subject of a sign-in, now. Not a user of the same id who was made after it began."""
@@ -279,14 +282,25 @@ class SignedInSubjects:
                 self._ended.put_nowait(name)
 
     async def _end_disabled(self) -> None:
-        """End the sign-ins of users who are disabled or gone: enabling does not bring them back."""
+        """End the sign-ins of users who are disabled or gone: enabling does not bring them back,
+        also after a time in which the store was away.
+        """
         while True:
             name = await self._ended.get()
-            try:
-                await self._tools.store.end_sign_ins(user=name)
-                self._rows.clear()
-            except OutsideError as error:
-                _log.warning("sign-ins of `%s` are not ended: %s", name, error.log_line)
+            is_logged = False
+            while (error := await self._end_all_of(name)) is not None:
+                if not is_logged:
+                    _log.warning("sign-ins of `%s` are not ended yet: %s", name, error.log_line)
+                is_logged = True
+                await asyncio.sleep(END_AGAIN_SECONDS)
+
+    async def _end_all_of(self, name: str) -> OutsideError | None:
+        try:
+            await self._tools.store.end_sign_ins(user=name)
+        except OutsideError as error:
+            return error
+        self._rows.clear()
+        return None
 
     async def _expire(self) -> None:
         while True:
