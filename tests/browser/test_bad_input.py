@@ -25,7 +25,7 @@ from tests.console.clusters import (
 from tests.console.worlds import StillCluster, still_world
 from tests.turns import in_turn
 
-pytestmark = pytest.mark.turns(2, 0)
+pytestmark = pytest.mark.turns(4, 2)
 
 
 def test_a_job_deleted_while_its_page_is_open_is_reported_and_comes_back_by_its_name(

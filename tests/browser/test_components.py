@@ -36,7 +36,7 @@ from fairlead.edge.store.look import StoreLooks
 from fairlead.model.installed.component_facts import ComponentFacts, ProgramWorkload
 from fairlead.model.operations.component import ComponentInventory
 
-pytestmark = pytest.mark.turns(2, 0)
+pytestmark = pytest.mark.turns(4, 0)
 
 MANIFEST = Path(__file__).parents[2] / "examples" / "fashion-mnist.yaml"
 CLAIM, SET = "fashion-demo-pvc", "fashion-demo-pvc-acc"

@@ -48,7 +48,7 @@ from fairlead.model.operations.operation import (
 from fairlead.wire.data.stand_in import stand_in_objects
 from fairlead.wire.operations.document import history_row
 
-pytestmark = pytest.mark.turns(2, 1)
+pytestmark = pytest.mark.turns(4, 3)
 
 CLAIM = "fashion-demo-pvc"
 SET = f"{CLAIM}-acc"

@@ -16,7 +16,7 @@ from tests.browser.signed_in import tab_to
 from tests.kube.laptop import Laptop, running_laptop
 from tests.turns import in_turn
 
-pytestmark = pytest.mark.turns(2, 0)
+pytestmark = pytest.mark.turns(4, 2)
 
 RESEARCHER = "anna"
 PLACE = "vision"

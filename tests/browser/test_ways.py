@@ -23,7 +23,7 @@ from tests.kube.programs import program
 from tests.kube.servers import running
 from tests.waiting import HANG_SECONDS, wait_until
 
-pytestmark = pytest.mark.turns(2, 1)
+pytestmark = pytest.mark.turns(4, 1)
 
 CLICK_A_CELL = """canvas => {
     const { left, top } = canvas.getBoundingClientRect();

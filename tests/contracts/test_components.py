@@ -21,7 +21,7 @@ from tests.waiting import HANG_SECONDS
 from fairlead.model.installation import INSTALLATION_LABEL, SYSTEM_PART
 from fairlead.wire.operations.record import lease_name
 
-pytestmark = pytest.mark.turns(2, 0)
+pytestmark = pytest.mark.turns(4, 2)
 
 _numbers = itertools.count(1)
 PART_OF = "applyset.kubernetes.io/part-of"

@@ -44,7 +44,7 @@ VOLUME = {
 """The volume of the claim."""
 
 
-pytestmark = pytest.mark.turns(2, 0)
+pytestmark = pytest.mark.turns(4, 2)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 from tests.kube.control_plane import ControlPlane
 from tests.kube.twins import Twins, running_twins
 
-pytestmark = pytest.mark.turns(2, 1)
+pytestmark = pytest.mark.turns(4, 1)
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from tests.kube.training_lives import Life, pool_node
 from tests.turns import in_turn
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.turns(2, 0)
+pytestmark = pytest.mark.turns(4, 2)
 
 NODES = ("gpu-1", "gpu-2")
 FLAGS = {

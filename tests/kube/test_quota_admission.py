@@ -40,7 +40,7 @@ from tests.kube.quota_admission_cases import (
 from tests.kube.quota_definition import definition
 from tests.waiting import HANG_SECONDS
 
-pytestmark = pytest.mark.turns(2, 1)
+pytestmark = pytest.mark.turns(4, 3)
 
 PODS = "/api/v1/namespaces/team/pods"
 FREE = "/api/v1/namespaces/free/pods"

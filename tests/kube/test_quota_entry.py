@@ -30,7 +30,7 @@ from tests.kube.servers import fairlead_answer
 from tests.scenarios.trees.files import TreeFile, standing, tree_files
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.turns(2, 0)
+pytestmark = pytest.mark.turns(4, 0)
 
 Object = dict[str, Any]
 FILES = sorted(tree_files(), key=lambda file: (file.needs_standing, file.path.stem))

@@ -28,7 +28,7 @@ from tests.scenarios.quota.objects import PLAYED, nodes, tree_object
 from tests.scenarios.quota.player import GATE, ScenarioPlayer
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.turns(2, 1)
+pytestmark = pytest.mark.turns(4, 1)
 
 Object = dict[str, Any]
 TREES = "/apis/scheduling.sigs.k8s.io/v1beta1/namespaces/kube-system/elasticquotatrees"

@@ -27,7 +27,7 @@ from tests.kube.quota_line import (
 from tests.kube.quota_truth import QuotaTruth
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.turns(2, 1)
+pytestmark = pytest.mark.turns(4, 3)
 
 Object = dict[str, Any]
 PLACES = ("lender", "owner")

@@ -23,7 +23,7 @@ from tests.kube.workload_cases import CASES, Case
 from tests.turns import in_turn
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.turns(2, 1)
+pytestmark = pytest.mark.turns(4, 3)
 
 __all__ = ["workloads_apps", "workloads_batch", "workloads_nodes", "workloads_objects"]
 

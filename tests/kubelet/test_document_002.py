@@ -52,7 +52,7 @@ from fairlead.model.devices.kubelet import OfferedDevice
 from fairlead.model.installation import Installation
 from fairlead.wire.installation.reading_parts import gpu_exporter
 
-pytestmark = pytest.mark.turns(2, 0)
+pytestmark = pytest.mark.turns(4, 0)
 
 Object = dict[str, Any]
 NAMED_SECONDS, GONE_SECONDS = 15.0, 10.0

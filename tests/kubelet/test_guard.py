@@ -19,7 +19,7 @@ from tests.kubelet.guarded_node import (
     without_the_guard_the_third_runs,
 )
 
-pytestmark = pytest.mark.turns(2, 1)
+pytestmark = pytest.mark.turns(4, 1)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from tests.kube.node_images import BUSYBOX
 from tests.kubelet import agent_cases, agent_faults
 from tests.kubelet.agent import Line, running_line
 
-pytestmark = pytest.mark.turns(2, 1)
+pytestmark = pytest.mark.turns(4, 3)
 
 PLAYED = (
     (*agent_cases.CASES, *agent_faults.FAULTS)

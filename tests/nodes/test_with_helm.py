@@ -22,7 +22,7 @@ from tests.waiting import wait_until
 
 from fairlead import __version__
 
-pytestmark = pytest.mark.turns(3, 0)
+pytestmark = pytest.mark.turns(6, 0)
 
 PAGE = Path(__file__).parents[2] / "docs" / "get-started" / "without-internet.md"
 IN = f"--namespace={SYSTEM}"
