@@ -429,7 +429,7 @@ async def test_a_row_that_was_read_before_its_end_does_not_count_after_it(how: s
         bob = await Browser(page).signed_in("token-of-bob")
         kept, csrf = dict(bob.cookies), (await bob.me())["csrf"]
         late = Browser(page)
-        late.cookies = kept
+        late.cookies = dict(kept)
         parts.clock.at += 1.0
         parts.store.held = asyncio.Event()
         async with asyncio.TaskGroup() as tasks:
@@ -444,7 +444,7 @@ async def test_a_row_that_was_read_before_its_end_does_not_count_after_it(how: s
             release.set()
         parts.api.change(BOB)
         await parts.api.settle()
-        late.cookies = kept
+        late.cookies = dict(kept)
         assert await late.code() == "signed-out"
 
 

@@ -22,7 +22,7 @@ class Kept(Generic[Value]):
 
     @property
     def mark(self) -> int:
-        """Taken before a value is read: `keep` compares it."""
+        """How often values were forgotten. Taken before a value is read, and given to `keep`."""
         return self._forgotten
 
     def get(self, key: str, more_seconds: float = 0.0) -> Value | None:
