@@ -222,7 +222,7 @@ def real_groups() -> tuple[Group, ...]:
     """All that runs against real programs, and what `make test` has no time for.
 
     The short ones come last, and the heavy one after all; `documents` mostly waits, so it runs
-    beside those that compute.
+    beside those that compute. The patient ones run beside the heavy one.
     """
     return (
         _cluster_group(
@@ -251,11 +251,12 @@ def real_groups() -> tuple[Group, ...]:
                 (PROMETHEUS, C_COMPILER, C_HEADERS, *CROSS_PACKAGES),
             )
         ),
-        Group(
-            "long",
-            "more seeds, kills and hours of what `make test` tries",
-            (_pytest("long", "-m", "long", *_LONG_FOLDERS),),
-            is_patient=True,
+        _patient(
+            Group(
+                "long",
+                "more seeds, kills and hours of what `make test` tries",
+                (_pytest("long", "-m", "long", *_LONG_FOLDERS),),
+            )
         ),
         _folder_group(
             "browser", "the console in Chromium", (CHROMIUM, CHINESE_FONTS), needs_real=True
@@ -284,15 +285,14 @@ def real_groups() -> tuple[Group, ...]:
             is_ordered=True,
             is_heavy=True,
         ),
-        replace(
+        _patient(
             _with_image(
                 _folder_group(
                     "image",
                     "the image: what is in it, and that it runs in containerd; wheel and sdist",
                     (CONTAINERD, RUNC, C_COMPILER, C_HEADERS, *CROSS_PACKAGES, EMULATOR),
                 )
-            ),
-            is_patient=True,
+            )
         ),
         _folder_group(
             "prometheus",
@@ -305,21 +305,33 @@ def real_groups() -> tuple[Group, ...]:
             (_pytest("stores", "-k", "not sqlite", "tests/stores"),),
             packages=DATABASES,
         ),
-        _folder_group(
-            "nvml", "NVIDIA's driver, played by a library in C", packages=(C_COMPILER, C_HEADERS)
+        _patient(
+            _folder_group(
+                "native",
+                "the memory guard in C, on a stub of NVIDIA's driver",
+                packages=(C_COMPILER, C_HEADERS, *CROSS_PACKAGES, MUSL, EMULATOR),
+            )
         ),
-        _folder_group(
-            "native",
-            "the memory guard in C, on a stub of NVIDIA's driver",
-            packages=(C_COMPILER, C_HEADERS, *CROSS_PACKAGES, MUSL, EMULATOR),
+        _patient(
+            _folder_group(
+                "nvml",
+                "NVIDIA's driver, played by a library in C",
+                packages=(C_COMPILER, C_HEADERS),
+            )
         ),
-        _folder_group(
-            "shells",
-            "completion in bash, zsh and fish; the manual page",
-            packages=(ZSH, FISH, GROFF),
+        _patient(
+            _folder_group(
+                "shells",
+                "completion in bash, zsh and fish; the manual page",
+                packages=(ZSH, FISH, GROFF),
+            )
         ),
-        _folder_group(
-            "site", "the documentation site: built, each link followed, read", packages=(CHROMIUM,)
+        _patient(
+            _folder_group(
+                "site",
+                "the documentation site: built, each link followed, read",
+                packages=(CHROMIUM,),
+            )
         ),
     )
 
@@ -399,6 +411,10 @@ def _node_group(name: str, what: str, packages: tuple[Package, ...] = ()) -> Gro
 
 def _with_image(group: Group) -> Group:
     return replace(group, needs_image=True)
+
+
+def _patient(group: Group) -> Group:
+    return replace(group, is_patient=True)
 
 
 def _matching(*patterns: str, but: Sequence[str] = ()) -> list[str]:

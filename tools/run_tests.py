@@ -45,7 +45,7 @@ REAL_FIRST = ("kube", "installed", "browser", "kubelet", "quota", "worlds", "flu
 
 Only one group at a time has the real node: `kubelet` begins early in the run, `cdi` late.
 """
-CHECKS_AT_ONCE, REALS_AT_ONCE = 8, 4
+CHECKS_AT_ONCE, REALS_AT_ONCE, PATIENTS_AT_ONCE = 8, 4, 2
 """Groups that run at a time on two cores. One of real components works for half of its time, and
 waits for the other half.
 """
@@ -123,7 +123,7 @@ def run_real(groups: list[Group]) -> list[Outcome]:
 
     def wait_and_run() -> list[Outcome]:
         all_began.wait()
-        return run_side_by_side(patient, (), 1)
+        return run_side_by_side(patient, (), PATIENTS_AT_ONCE)
 
     with ThreadPoolExecutor(1) as beside:
         waited = beside.submit(wait_and_run)
