@@ -123,7 +123,7 @@ def _play(cluster: ControlPlane, part: str) -> str:
     return answer.stdout + answer.stderr
 
 
-@pytest.mark.turns(2, 0)
+@pytest.mark.turns(4, 2)
 def test_a_release_from_its_beginning_to_its_end(
     helm: Helm, cluster: ControlPlane, chart: str
 ) -> None:

@@ -52,6 +52,8 @@ from fairlead.model.people.actions import PeopleAction
 from fairlead.rules.people.decider import PeopleDecider
 from fairlead.settings import PEOPLE_LEASE
 
+pytestmark = pytest.mark.turns(2, 1)
+
 Object = dict[str, Any]
 ACCOUNT = "fairlead-people-controller"
 PLACE = "kube-ai"

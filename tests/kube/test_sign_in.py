@@ -31,6 +31,8 @@ from tests.waiting import wait_until
 
 from fairlead.settings import SIGN_IN_KEY_SECRET
 
+pytestmark = pytest.mark.turns(2, 0)
+
 Object = dict[str, Any]
 PLACE = "kube-ai"
 ACCOUNT = "fairlead-reader"

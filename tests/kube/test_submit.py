@@ -21,6 +21,8 @@ from tests.programs import run_program
 from tests.properties.flag_sets import flag_sets
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.turns(2, 0)
+
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ControlPlane]:

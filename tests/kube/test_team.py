@@ -35,6 +35,8 @@ from tests.kube.team_line import (
 from tests.kube.team_walk import ROOT, bound, changed, evicted, put_tree, submit, walk
 from tests.waiting import HANG_SECONDS, wait_until
 
+pytestmark = pytest.mark.turns(2, 1)
+
 EVES = account_of("eve")
 
 

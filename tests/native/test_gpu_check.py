@@ -18,6 +18,8 @@ import pytest
 from tests.native.driver import MIB, TOOLS, TRUTH_BYTES, build_guard, build_stub, guard
 from tests.waiting import HANG_SECONDS, wait_until
 
+pytestmark = pytest.mark.turns(2, 0)
+
 CONTEXT = 300
 """MiB that the stub takes for a context. The limits file reserves none for it."""
 Rows = dict[str, dict[str, Any]]

@@ -16,6 +16,8 @@ import pynvml
 import pytest
 from tests.nvml.stub import MIB, StubState
 
+pytestmark = pytest.mark.turns(2, 1)
+
 ROOT = Path(__file__).resolve().parents[2]
 TOOL = ROOT / "tools" / "gpu_check.py"
 PLAYED = ("1001", "1004")
