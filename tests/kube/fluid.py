@@ -133,9 +133,14 @@ def chart_folder() -> Path:
 
 
 def install(helm: Helm) -> None:
-    """Fluid's chart with its definitions, without the webhook: its program does not run here."""
+    """Fluid's chart with its definitions, without the webhook: its program does not run here.
+
+    By Fluid's default its controllers choose ports at random: the workers of two data sets may get
+    the same one, and where the first has workers on all nodes, the other never runs.
+    """
     words = ("install", RELEASE, str(chart_folder()), f"--namespace={NAMESPACE}")
-    helm.run(*words, "--create-namespace", *WITHOUT_CRD_JOB, "--set", "webhook.enabled=false")
+    values = "webhook.enabled=false,runtime.alluxio.portAllocatePolicy=bitmap"
+    helm.run(*words, "--create-namespace", *WITHOUT_CRD_JOB, "--set", values)
 
 
 def _controller(cluster: ControlPlane, name: str, home: Path) -> Component:

@@ -126,6 +126,8 @@ def state_of(cluster: ControlPlane) -> QuotaState:
                         ready = [
                             snapshot.sources.get(name)
                             for name in (
+                                "nodes",
+                                "pods",
                                 "replicasets",
                                 "jobs.batch",
                                 "poddisruptionbudgets",
