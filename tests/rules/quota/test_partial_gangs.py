@@ -78,32 +78,3 @@ def test_what_is_beyond_a_gangs_size_does_not_join_it_when_it_is_evicted() -> No
     plan = world.step()
     assert {each.pod.key for each in plan.evict} == {"a/p001", "a/p002", "a/p003"}
     assert not [each for each in plan.admit if each.pod.namespace == "a"]
-
-
-def test_a_member_that_waits_for_a_stopping_one_claims_nothing() -> None:
-    """It came with a claim in the same second as a claimant, and went before it by its name."""
-    world = SmallWorld(tree("root[8]{a[0] b[8]}"), grace=100)
-    world.add("a", 4, 1, runs=True, gang="g", gang_size=4)
-    world.add("a", 2, 1, runs=True)
-    world.add("b", 2, 1, runs=True)
-    world.add("b", 1, 1)
-    (victim,) = world.step().evict
-    assert not victim.pod.gang
-    world.change("a/p001", is_stopping=True, stopping_at=world.now)
-    world.add("a", 1, 1, gang="g", gang_size=4)
-    assert [each.unit for each in world.step().claims] == ["b/p003"]
-    assert world.pods["a/p007"].claim_since is None
-    world.change("b/p003", claim_since=world.now)
-    world.remove(lambda pod: pod.key != "a/p001")
-    assert [each.pod.key for each in world.step().admit] == ["b/p003"]
-
-
-def test_a_guaranteed_gang_that_lost_a_member_claims_the_room_of_a_stopping_pod() -> None:
-    world = SmallWorld(tree("root[4]{a[4] b[0]}"), grace=100)
-    world.add("a", 3, 1, runs=True, gang="g", gang_size=4)
-    world.add("b", 1, 1, runs=True)
-    world.change("b/p001", is_stopping=True, stopping_at=world.now)
-    world.add("a", 1, 1, gang="g", gang_size=4)
-    plan = world.step()
-    assert [each.unit for each in plan.claims] == ["a/p004"]
-    assert not plan.evict

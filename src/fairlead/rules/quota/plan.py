@@ -555,7 +555,7 @@ class _Planner:
                 self._admit(line)
                 return
             is_kept = self.seats.kept is not None
-            if _has_claim(unit) and self.seats.hold(unit):
+            if unit.claim_since is not None and self.seats.hold(unit):
                 self._claim(line)  # pods that stop for another claimant leave room for both
                 if is_kept:
                     self._kept.append(line)
@@ -565,8 +565,8 @@ class _Planner:
         is_guaranteed = self.is_guaranteed(unit)
         lacking = account.after.blocks(unit.leaf, unit.vector)
         if not lacking:
-            if is_guaranteed or _has_claim(unit):
-                if self.seats.hold(unit) or _has_claim(unit):
+            if is_guaranteed or unit.claim_since is not None:
+                if self.seats.hold(unit) or unit.claim_since is not None:
                     self._claim(line)
                 else:
                     self._clear_nodes(line)
