@@ -8,6 +8,7 @@ from typing import cast
 
 import pytest
 from playwright.sync_api import Browser, expect
+from tests.browser.accessibility import check_axe
 from tests.browser.chromium import Window, window
 from tests.browser.layout import SIDEWAYS, settle
 from tests.browser.made_objects import pytorch_job, warning
@@ -60,6 +61,7 @@ def test_without_a_ledger_the_last_values_of_a_deleted_job_stay(browser: Browser
         cast(StillCluster, world.cluster).show(cluster([gpu_node()]))
         gone = tab.at("state-gone")
         expect(gone).to_contain_text("This job has been deleted (last seen at 20")
+        check_axe(tab)
         expect(tab.at("job-tabs")).to_be_visible()
         for other in ("state-outdated", "state-error", "freshness"):
             expect(tab.at(other)).to_have_count(0)
